@@ -20,10 +20,10 @@ WITH.DWARF       := symbol/names/module_names.c symbol/names/dwarf_index.c symbo
 WITHOUT.DWARF    := symbol/names/without_dwarf.c symbol/names/without_demangler.c \
 	parser/client/without_debuginfod.c
 # Analysis of x86 code: exits of functions, and the words that a stopped function can still read.
-WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stack_judge.c \
+WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stack_liveness.c \
 	scan/allocator/glibc_stack.c
 WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c \
-	app/scan/without_stack_judge.c scan/allocator/without_glibc_stack.c
+	app/scan/without_stack_liveness.c scan/allocator/without_glibc_stack.c
 # The parser's sandbox: a filter by libseccomp, or our own.
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c

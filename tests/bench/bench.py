@@ -125,7 +125,7 @@ def main():
     peers.make_library()
     for name in wanted:
         result["parts"][name] = measure_part(name, scale)
-    result["targets"] = targets.judge(result["parts"])
+    result["targets"] = targets.compare(result["parts"])
     targets.print_targets(result["targets"])
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as out:

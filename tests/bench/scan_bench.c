@@ -258,8 +258,8 @@ static void note_time(void *ctx)
 }
 
 /* The root is in a register, which the program still reads. */
-static int judge_live(void *ctx, const struct scan_memory *memory,
-		      struct scan_reference *references, size_t count)
+static int classify_live(void *ctx, const struct scan_memory *memory,
+			 struct scan_reference *references, size_t count)
 {
 	(void)ctx;
 	(void)memory;
@@ -282,7 +282,7 @@ static double read_and_scan(struct blocks *blocks, struct target *target, bool a
 				   .word = 8,
 				   .step = 8,
 				   .heap_is_known = true,
-				   .judge = judge_live,
+				   .classify = classify_live,
 				   .read_ahead = ahead,
 				   .copy = copy,
 				   .collected = note_time,

@@ -105,7 +105,7 @@ TARGETS = [
 ]
 
 
-def judge(parts):
+def compare(parts):
     told = []
     for target in TARGETS:
         try:

@@ -2,9 +2,9 @@
 /*
  * overwrite SEED COUNT SPAN_MS PROGRAM [ARG…]: runs a program, stops it at COUNT random moments
  * within SPAN_MS milliseconds, and overwrites every word of its stacks and every callee-saved
- * register that the leak scan calls dead (app/scan/stack_judge.h), and the memory below its stack
- * pointers. If the verdicts are right, the program cannot notice: its output and its exit status
- * stay the same. tests/liveness/run compares them.
+ * register that the leak scan calls dead (app/scan/stack_liveness.h), and the memory below its
+ * stack pointers. If the verdicts are right, the program cannot notice: its output and its exit
+ * status stay the same. tests/liveness/run compares them.
  *
  * Exits like the program (128 + N after signal N). What it did is appended to the file named by
  * $OVERWRITE_LOG: for each stop the numbers of words asked about, unknown words, dead words and
@@ -26,7 +26,7 @@
 
 #include <elf.h>
 
-#include "app/scan/stack_judge.h"
+#include "app/scan/stack_liveness.h"
 #include "base/vec.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
@@ -316,12 +316,12 @@ static void overwrite(struct run *run, const struct scan_input *input)
 		dead_registers);
 }
 
-static void judge_and_overwrite(struct run *run)
+static void overwrite_dead_words(struct run *run)
 {
 	const struct target_options options = {.pid = run->pid, .stopped = true};
 	struct process process = {0};
 	struct scan_target *target;
-	struct stack_judge *judge;
+	struct stack_liveness *liveness;
 	struct scan_input input;
 
 	if (target_open(&target, &options, run->registers.items, run->registers.count))
@@ -329,18 +329,18 @@ static void judge_and_overwrite(struct run *run)
 	target_describe(target, &input);
 	find_code(run, &process);
 	add_references(run, &input);
-	require("judge",
-		stack_judge_new(&judge,
-				&(struct stack_judge_config){.process = &process,
-							     .modules = run->modules,
-							     .parser = run->parser,
-							     .ranges = input.ranges,
-							     .range_count = input.range_count},
-				run->registers.items, run->registers.count));
-	require("judge",
-		stack_judge_ask(judge, input.memory, run->references.items, run->references.count));
+	require("liveness", stack_liveness_new(&liveness,
+					       &(struct stack_liveness_config){
+						       .process = &process,
+						       .modules = run->modules,
+						       .parser = run->parser,
+						       .ranges = input.ranges,
+						       .range_count = input.range_count},
+					       run->registers.items, run->registers.count));
+	require("liveness", stack_liveness_classify(liveness, input.memory, run->references.items,
+						    run->references.count));
 	overwrite(run, &input);
-	stack_judge_free(judge);
+	stack_liveness_free(liveness);
 	target_close(target);
 	mappings_free(&process.mappings);
 	vec_free(&run->references);
@@ -403,7 +403,7 @@ static void stop_at_moments(struct run *run, const char *seed, int count, int64_
 			break;
 		stop(run);
 		if (run->registers.count)
-			judge_and_overwrite(run);
+			overwrite_dead_words(run);
 		resume(run);
 	}
 	free(moments);

@@ -130,14 +130,14 @@ def test_failed_series_is_not_measured_again():
 
 
 def test_targets_without_figures_have_no_verdict():
-    told = targets.judge({})
+    told = targets.compare({})
     assert len(told) == len(targets.TARGETS)
     assert {target["reached"] for target in told} == {None}
 
 
-def test_targets_are_judged_by_their_figures():
+def test_targets_are_compared_with_their_figures():
     figures = {targets.NO_STACK: {"": [11.0, 12.0, 13.0]}, targets.FLOOR_ROW: {"": [10.0] * 3}}
-    told = targets.judge({"pairs": {"figures": figures, "bystander_bytes_changed": 1},
+    told = targets.compare({"pairs": {"figures": figures, "bystander_bytes_changed": 1},
                           "losses": {"losses": {"events": 0, "dropped_records": 0}}})
     reached = {target["target"]: target["reached"] for target in told}
     assert reached["stack off / floor"] is False

@@ -241,7 +241,7 @@ sys.stdin.readline()
 """
 
 
-def test_blocks_from_before_the_attach_are_not_judged(attach):
+def test_blocks_from_before_the_attach_are_not_checked(attach):
     """Blocks from before the attach are unknown, so their free is not an error."""
     with subprocess.Popen(["/usr/bin/python3", "-c", ATTACHED], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as target:

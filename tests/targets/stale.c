@@ -46,7 +46,7 @@ static void end_over_array(void)
 	exit(0);
 }
 
-/* Its words cannot be judged, nor those above it that may be its arguments. */
+/* Its words cannot be classified, nor those above it that may be its arguments. */
 static void end_after_setjmp(void)
 {
 	static jmp_buf place;

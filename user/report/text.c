@@ -133,7 +133,7 @@ static void write_summary(const struct view *view)
 		    amount_of(process->live.blocks, "block", blocks),
 		    bytes_format(process->live.bytes, bytes), amount_of(live.count, "site", sites));
 	if (leak)
-		write_worst(view, "worst leak", leak, snapshot_lost(leak->leaks.classes));
+		write_worst(view, "worst leak", leak, snapshot_leaked(leak->leaks.classes));
 	else if (worst)
 		write_worst(view, "worst", worst,
 			    (struct snapshot_sum){worst->live_blocks, worst->live_bytes});

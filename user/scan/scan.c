@@ -37,10 +37,11 @@
  *
  * Stacks hold leftovers: words of calls that have returned, of arrays that were never written. So
  * stacks and registers are read after the other roots. The caller may say which of their words the
- * program can still read (scan_input.judge); only these are roots. For blocks referenced by a word
- * that the caller knows nothing about, see scan/mark/stack_only.h. The judge is asked before the
- * heap is read, rather than about single blocks later: in a program that keeps everything below a
- * local variable of main, nothing would be known to be reachable while the heap is read.
+ * program can still read (scan_input.classify); only these are roots. For blocks referenced by a
+ * word that the caller knows nothing about, see scan/mark/stack_only.h. References are classified
+ * before the heap is read, rather than about single blocks later: in a program that keeps
+ * everything below a local variable of main, nothing would be known to be reachable while the heap
+ * is read.
  *
  * The process need not be paused for any of this if there is memory for a copy of its memory
  * (scan/read/copy.c).
@@ -117,7 +118,7 @@ static enum leak_class class_of_state(uint8_t state, bool all_read)
 		return LEAK_POSSIBLE;
 	if (!all_read)
 		return LEAK_UNKNOWN;
-	return state & LOST_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
+	return state & UNREACHABLE_INDIRECT ? LEAK_INDIRECT : LEAK_DEFINITE;
 }
 
 /* Moves candidates from their class to LEAK_STACK. */
@@ -292,7 +293,7 @@ static int scan_all(struct scan *scan)
 		return err;
 	count_holes(scan);
 	if (!scan->result->bytes_unreadable)
-		err = scan_sort_lost(scan);
+		err = scan_classify_unreachable(scan);
 	if (!err)
 		conclude(scan);
 	return err;

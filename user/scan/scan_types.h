@@ -33,7 +33,7 @@ struct scan_memory {
 struct scan_range {
 	uint64_t start;
 	uint64_t end;
-	bool stack; /* a thread's stack: scan_input.judge is asked about its words */
+	bool stack; /* a thread's stack: scan_input.classify classifies its words */
 	bool heap;  /* it begins with glibc's first chunk, or a little before */
 	bool idle;  /* no thread runs on it; it may be the stack of a thread that has exited */
 	/* In a stack: memory from here on is thread-local data, not stack. 0: unknown. */
@@ -102,9 +102,9 @@ struct scan_input {
 	 * to which no other root leads. `memory` is what the scan reads. Returns 0 or -errno, which
 	 * ends the scan. NULL: nothing is known about any of them.
 	 */
-	int (*judge)(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
-		     size_t count);
-	void *judge_ctx;
+	int (*classify)(void *ctx, const struct scan_memory *memory,
+			struct scan_reference *references, size_t count);
+	void *classify_ctx;
 	bool read_ahead; /* use a separate thread for reading */
 	/*
 	 * Where to copy all memory first (scan/read/copy.h), so that the process need not stay
@@ -132,7 +132,7 @@ struct scan_result {
 	uint64_t bytes_between;    /* outside of blocks, in ranges with blocks … */
 	uint64_t bytes_free;       /* … certainly free; 0 if the heap is known */
 	uint64_t blocks_tagged;    /* of LEAK_POSSIBLE: first reached by a tagged pointer */
-	uint64_t references_dead;  /* words that the judge ruled out */
+	uint64_t references_dead;  /* words that the program can no longer read */
 	uint64_t bytes_read_again; /* because there was no room to remember their pointers */
 	size_t memory;             /* bytes used by the scan, including blocks and buffers */
 	size_t copied;             /* bytes in input.copy; 0: scanned in place */

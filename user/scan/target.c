@@ -71,7 +71,7 @@ static uint64_t page_floor(uint64_t address)
  * Looking at every page would take a third of the time of the scan, so that is only done for a few
  * MiB. Pages shared by fork form long runs until they are written to.
  */
-static uint64_t look_step(struct scan_target *target)
+static uint64_t share_step(struct scan_target *target)
 {
 	if (target->looked >= LOOKED_WHOLE)
 		return LOOK_STEP;
@@ -79,7 +79,7 @@ static uint64_t look_step(struct scan_target *target)
 	return PAGEMAP_LOOK_BYTES;
 }
 
-static void look_for_shares(struct scan_target *target)
+static void find_shares(struct scan_target *target)
 {
 	uint64_t next = 0;
 
@@ -89,7 +89,7 @@ static void look_for_shares(struct scan_target *target)
 		while (!extent.swapped && extent.end > next && extent.start < extent.end) {
 			if (extent.start < next)
 				extent.start = next;
-			next = extent.start + look_step(target);
+			next = extent.start + share_step(target);
 			if (pagemap_shares(target->pagemap, &extent)) {
 				atomic_store(&target->memory.shares, true);
 				return;
@@ -109,7 +109,7 @@ static int ask(struct scan_target *target, enum pagemap_pages pages, uint64_t fr
 			   &target->extent_count, &target->known_to);
 	target->known_from = from;
 	if (!err && !atomic_load(&target->memory.shares))
-		look_for_shares(target);
+		find_shares(target);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which frees are errors, and which are not judged. */
+/* Which frees are errors, and which are uncertain. */
 #include "tests/unit/model_fixture.h"
 
 #include "model/process/process.h"
@@ -114,7 +114,7 @@ static void test_allocator_kinds(void **state)
 	}
 }
 
-/* Two cases are not judged: a malloc call from operator new, because new[] may have called that,
+/* Two cases are uncertain: a malloc call from operator new, because new[] may have called that,
  * and a delete that the allocator defines, because it leaves no mark. */
 static void test_unmarked_operators(void **state)
 {
@@ -328,15 +328,15 @@ static void test_frees_within_libraries(void **state)
 	fixture_close(&fixture);
 }
 
-static void expect_unjudged(struct model_fixture *fixture, uint64_t frees)
+static void expect_uncertain(struct model_fixture *fixture, uint64_t frees)
 {
 	no_error(fixture);
-	assert_int_equal(fixture->snapshot->processes[0].sanity.unjudged, frees);
+	assert_int_equal(fixture->snapshot->processes[0].sanity.uncertain, frees);
 	assert_int_equal(fixture->snapshot->processes[0].losses.unmatched_frees, frees);
 	assert_int_equal(fixture->snapshot->processes[0].sites[0].bad_frees, 0);
 }
 
-static void test_losses_prevent_judgement(void **state)
+static void test_losses_make_frees_uncertain(void **state)
 {
 	static const struct snapshot_losses losses[] = {
 		{.events = 1}, {.missed_returns = 1}, {.unprobed_sites = 1}, {.gap_ns = 1}};
@@ -351,7 +351,7 @@ static void test_losses_prevent_judgement(void **state)
 		send_release(&fixture, 0, B);
 		assert_int_equal(look(&fixture)->error_count, 2);
 		send_losses(&fixture, &losses[i]);
-		expect_unjudged(&fixture, 2);
+		expect_uncertain(&fixture, 2);
 		fixture_close(&fixture);
 	}
 }
@@ -366,7 +366,7 @@ static void test_attached(void **state)
 	(void)state;
 	send_malloc(&fixture, A, 24);
 	send_release(&fixture, 0, B);
-	expect_unjudged(&fixture, 1);
+	expect_uncertain(&fixture, 1);
 	send_release(&fixture, 0, A);
 	send_release(&fixture, 0, A);
 	section = look(&fixture);
@@ -462,7 +462,7 @@ int main(void)
 		cmocka_unit_test(test_realloc_of_freed),
 		cmocka_unit_test(test_realloc_races),
 		cmocka_unit_test(test_frees_within_libraries),
-		cmocka_unit_test(test_losses_prevent_judgement),
+		cmocka_unit_test(test_losses_make_frees_uncertain),
 		cmocka_unit_test(test_attached),
 		cmocka_unit_test(test_frees_during_probe_removal),
 		cmocka_unit_test(test_memory_is_bounded),

@@ -81,7 +81,7 @@ static int make_snapshot(void **state)
 	wrong_process.sanity.done = true;
 	wrong_process.sanity.errors = 1211;
 	wrong_process.sanity.unlisted = 3;
-	wrong_process.sanity.unjudged = 7;
+	wrong_process.sanity.uncertain = 7;
 	wrong_process.errors = wrong;
 	wrong_process.error_count = COUNT(wrong);
 	wrong_snapshot = lost_snapshot;

@@ -60,8 +60,8 @@ static size_t rows_of(const struct snapshot *snapshot, struct site_row rows[ROWS
 	return count;
 }
 
-static char *table_text_of(const struct snapshot *snapshot, struct site_look look, size_t width,
-			   bool color, bool utf8)
+static char *table_text_of(const struct snapshot *snapshot, struct site_table_options look,
+			   size_t width, bool color, bool utf8)
 {
 	struct site_row rows[ROWS_MAX];
 	size_t count = rows_of(snapshot, rows);
@@ -76,23 +76,27 @@ static char *table_text_of(const struct snapshot *snapshot, struct site_look loo
 static void test_tables(void **state)
 {
 	(void)state;
-	check_golden_text(table_text_of(&leaky_snapshot, (struct site_look){.sort = SORT_USAGE}, 80,
-					false, true),
+	check_golden_text(table_text_of(&leaky_snapshot,
+					(struct site_table_options){.sort = SORT_USAGE}, 80, false,
+					true),
 			  "shell-leaky.txt");
-	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.sort = SORT_AVERAGE},
-					160, false, true),
+	check_golden_text(table_text_of(&server_snapshot,
+					(struct site_table_options){.sort = SORT_AVERAGE}, 160,
+					false, true),
 			  "shell-server-wide.txt");
-	check_golden_text(table_text_of(&server_snapshot, (struct site_look){.several = true}, 40,
-					false, false),
+	check_golden_text(table_text_of(&server_snapshot,
+					(struct site_table_options){.several = true}, 40, false,
+					false),
 			  "shell-server-narrow.txt");
-	check_golden_text(table_text_of(&build_snapshot, (struct site_look){.several = true}, 100,
-					true, true),
+	check_golden_text(table_text_of(&build_snapshot,
+					(struct site_table_options){.several = true}, 100, true,
+					true),
 			  "shell-build-color.txt");
 }
 
 static void test_cards(void **state)
 {
-	struct site_look look = {.now_ns = leaky_snapshot.taken_ns};
+	struct site_table_options look = {.now_ns = leaky_snapshot.taken_ns};
 	struct picture picture;
 
 	(void)state;
@@ -112,9 +116,10 @@ static void test_properties(void **state)
 	for (size_t i = 0; i < COUNT(snapshots); i++) {
 		for (uint32_t width = 20; width < 220; width += 7) {
 			struct format_options options = {.width = width, .utf8 = width & 1};
-			struct site_look look = {.several = width & 2,
-						 .leaks = width & 4,
-						 .sort = (enum sort_key)(width % SORT_COUNT)};
+			struct site_table_options look = {
+				.several = width & 2,
+				.leaks = width & 4,
+				.sort = (enum sort_key)(width % SORT_COUNT)};
 			char *text = table_text_of(snapshots[i], look, width, false, options.utf8);
 
 			check_lines(text, &options);
@@ -161,7 +166,7 @@ static void test_columns(void **state)
 static void test_no_rows(void **state)
 {
 	struct picture picture;
-	struct site_look look = {0};
+	struct site_table_options look = {0};
 	char *text;
 
 	(void)state;

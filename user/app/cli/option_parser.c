@@ -53,7 +53,7 @@ static int row_apply(struct argument_cursor *cursor, const struct option_row *ro
 	int code = 0;
 
 	note_use(cursor->options, row);
-	if (cursor->early == option_is_early(row))
+	if (cursor->early == option_is_read_first(row))
 		code = row->set(cursor->options, row, argument, &reason);
 	if (!code)
 		return 0;

@@ -201,7 +201,7 @@ const struct option_row *option_by_name(const char *name, size_t length)
 	return NULL;
 }
 
-bool option_is_early(const struct option_row *row)
+bool option_is_read_first(const struct option_row *row)
 {
 	return row->set == set_config;
 }

@@ -19,7 +19,7 @@ const struct option_row *option_by_name(const char *name, size_t length);
  * Returns true for options that are read first, because they name files with more options
  * (--config).
  */
-bool option_is_early(const struct option_row *row);
+bool option_is_read_first(const struct option_row *row);
 const char *option_group_name(enum option_group group);
 
 /* "-p, --pid LIST", as in the help and the man page. Returns `text`. */

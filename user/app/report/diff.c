@@ -223,7 +223,8 @@ static uint64_t date_ms(const struct snapshot *snapshot)
 static int write_change(const struct report_diff *diff, const struct site_change *change,
 			struct page *page, uint32_t top)
 {
-	const struct site_look look = {.changes = true, .programs = true, .several = diff->several};
+	const struct site_table_options look = {
+		.changes = true, .programs = true, .several = diff->several};
 	VEC(struct site_row) rows = {0};
 	const struct site_row *row;
 	int err = 0;

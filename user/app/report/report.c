@@ -92,8 +92,8 @@ static int request_open(const struct report *report, const struct format_request
 	return code;
 }
 
-struct format_options report_look(const struct report *report, const struct format_request *request,
-				  int fd)
+struct format_options report_format_options(const struct report *report,
+					    const struct format_request *request, int fd)
 {
 	const struct options *options = report->options;
 
@@ -135,7 +135,7 @@ static int request_write(const struct report *report, const struct format_reques
 
 	if (code)
 		return code;
-	look = report_look(report, request, fileno(output.stream));
+	look = report_format_options(report, request, fileno(output.stream));
 	code = request->format->write(snapshot, &look, output.stream);
 	if (!code) {
 		code = output_commit(&output, err);

@@ -53,8 +53,8 @@ int report_order(const struct report *report, struct snapshot *snapshot, enum so
 /* Adds names to the first `top` sites of each process (0: all). Returns 0 or -ENOMEM. */
 int report_name(const struct report *report, struct snapshot *snapshot, size_t top);
 /* How the options want a report to look on fd. */
-struct format_options report_look(const struct report *report, const struct format_request *request,
-				  int fd);
+struct format_options report_format_options(const struct report *report,
+					    const struct format_request *request, int fd);
 
 /*
  * Writes all reports from a prepared snapshot: sorted, named, and without suppressed leaks. Tries

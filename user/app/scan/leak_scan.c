@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "app/scan/stack_judge.h"
+#include "app/scan/stack_liveness.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "model/update/scan.h"
@@ -83,7 +83,7 @@ struct run {
 	struct kernel_words kernel_words;
 	struct blocks blocks;
 	struct scan_target *target;
-	struct stack_judge *judge; /* NULL: nothing is known about words on stacks */
+	struct stack_liveness *liveness; /* NULL: nothing is known about words on stacks */
 	struct scan_result result;
 	struct confirm confirm;
 	struct snapshot_scan summary;
@@ -221,11 +221,11 @@ static pid_t find_reader(const struct run *run)
 	return found ? found : run->scan->pid;
 }
 
-/* The stacks and registers of a running process are not consistent, so they are not judged. */
-static int open_judge(struct run *run, struct scan_input *input)
+/* The stacks and registers of a running process are not consistent, so they are not classified. */
+static int open_liveness(struct run *run, struct scan_input *input)
 {
 	struct session *session = run->scan->session;
-	const struct stack_judge_config config = {
+	const struct stack_liveness_config config = {
 		.process = run->process,
 		.modules = session->modules,
 		.parser = session->parser,
@@ -236,11 +236,11 @@ static int open_judge(struct run *run, struct scan_input *input)
 
 	if (!run->stopped)
 		return 0;
-	code = stack_judge_new(&run->judge, &config, run->threads, run->thread_count);
+	code = stack_liveness_new(&run->liveness, &config, run->threads, run->thread_count);
 	if (code)
 		return code == -ENOTSUP ? 0 : code;
-	input->judge = stack_judge_ask;
-	input->judge_ctx = run->judge;
+	input->classify = stack_liveness_classify;
+	input->classify_ctx = run->liveness;
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static int open_target(struct run *run, struct scan_input *ret_input)
 	ret_input->copy = run->stopped ? run->copy : NULL;
 	ret_input->heap_is_known = heap_is_known(run);
 	ret_input->read_ahead = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-	return open_judge(run, ret_input);
+	return open_liveness(run, ret_input);
 }
 
 /* The scan itself, while this thread drains the ring buffer and shows progress. */
@@ -332,14 +332,14 @@ static int job_ask(void *ctx, const struct scan_memory *memory, struct scan_refe
 	return job->question.code;
 }
 
-static void job_answer(struct job *job, struct stack_judge *judge)
+static void job_answer(struct job *job, struct stack_liveness *liveness)
 {
 	uint64_t questions;
 
 	if (read(job->asks, &questions, sizeof(questions)) < 0)
 		return;
-	job->question.code = stack_judge_ask(judge, job->question.memory, job->question.references,
-					     job->question.count);
+	job->question.code = stack_liveness_classify(liveness, job->question.memory,
+						     job->question.references, job->question.count);
 	raise_event(job->answered);
 }
 
@@ -382,7 +382,7 @@ static void job_wait(struct run *run, struct job *job)
 			events[1].fd = -1; /* poll() ignores it */
 		}
 		if (events[2].revents)
-			job_answer(job, run->judge);
+			job_answer(job, run->liveness);
 		session_drain(run->scan->session);
 		if (is_given_up(run))
 			atomic_store_explicit(&job->given_up, true, memory_order_relaxed);
@@ -396,9 +396,9 @@ static int job_open(struct job *job)
 	job->input.memory = &job->memory;
 	job->input.collected = job_collected;
 	job->input.collected_ctx = job;
-	if (job->input.judge) {
-		job->input.judge = job_ask;
-		job->input.judge_ctx = job;
+	if (job->input.classify) {
+		job->input.classify = job_ask;
+		job->input.classify_ctx = job;
 	}
 	job->collected = eventfd(0, EFD_CLOEXEC);
 	job->done = eventfd(0, EFD_CLOEXEC);
@@ -627,7 +627,7 @@ static void run_free(struct run *run)
 	let_go(run);
 	copy_close(run->copy);
 	target_close(run->target);
-	stack_judge_free(run->judge);
+	stack_liveness_free(run->liveness);
 	vec_free(&run->descriptors);
 	vec_free(&run->kernel_words);
 	blocks_free(&run->blocks);
@@ -648,7 +648,7 @@ int leak_scan_run(const struct leak_scan *scan, struct error *err)
 	run.process = model_process(scan->session->model, (uint32_t)scan->pid);
 	if (!run.process)
 		return error_set_errno(err, -ESRCH, "cannot scan %d", (int)scan->pid);
-	if (scan_update_is_guest(run.process, (uint32_t)scan->pid))
+	if (scan_update_is_vfork_child(run.process, (uint32_t)scan->pid))
 		return 0; /* the owner of the memory is scanned separately */
 	code = scan->live ? scan_live(&run, err) : scan_stopped(&run, err);
 	if (!code)

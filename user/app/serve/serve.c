@@ -29,8 +29,8 @@ struct serve {
 	struct loop *loop;
 	struct server *server;
 	struct tls *tls;
-	struct map64 lost; /* dropped calls, by pid */
-	uint64_t all_lost;
+	struct map64 dropped; /* calls, by pid */
+	uint64_t dropped_calls;
 	bool stopped; /* the wait is over */
 	bool reported_full;
 	VEC(struct given_order) orders; /* requests not handled yet … */
@@ -195,7 +195,7 @@ void serve_close(struct serve *serve)
 	loop_remove(serve->loop, serve->soon);
 	vec_free(&serve->orders);
 	tls_free(serve->tls);
-	map64_free(&serve->lost);
+	map64_free(&serve->dropped);
 	free(serve);
 }
 
@@ -218,11 +218,11 @@ int serve_model(struct serve *serve, const struct model_config *config,
 	return code ? error_set_errno(err, code, "cannot copy the server's model") : 0;
 }
 
-static uint32_t lost_of(const struct serve *serve, uint32_t pid)
+static uint32_t dropped_of(const struct serve *serve, uint32_t pid)
 {
-	uint32_t lost = map64_get(&serve->lost, pid);
+	uint32_t calls = map64_get(&serve->dropped, pid);
 
-	return lost == MAP64_NONE ? 0 : lost;
+	return calls == MAP64_NONE ? 0 : calls;
 }
 
 static bool is_call(const struct event *event)
@@ -231,15 +231,15 @@ static bool is_call(const struct event *event)
 	       event->kind == EVENT_BEGIN || event->kind == EVENT_END;
 }
 
-static int lose(struct serve *serve, const struct event *event)
+static int drop(struct serve *serve, const struct event *event)
 {
-	uint32_t lost = lost_of(serve, event->pid);
+	uint32_t calls = dropped_of(serve, event->pid);
 
-	serve->all_lost++;
+	serve->dropped_calls++;
 	if (!serve->reported_full)
 		log_warn("the backlog is full: events are dropped until a client reads it");
 	serve->reported_full = true;
-	return lost < MAP64_NONE - 1 ? map64_set(&serve->lost, event->pid, lost + 1) : 0;
+	return calls < MAP64_NONE - 1 ? map64_set(&serve->dropped, event->pid, calls + 1) : 0;
 }
 
 /* Records the source's losses plus those of a full backlog. */
@@ -248,7 +248,7 @@ static int write_losses(struct serve *serve, struct recorder *recorder, const st
 	struct snapshot_losses losses = *event->losses;
 	struct event own = *event;
 
-	losses.events += lost_of(serve, event->pid);
+	losses.events += dropped_of(serve, event->pid);
 	own.losses = &losses;
 	return recorder_event(recorder, &own);
 }
@@ -256,11 +256,11 @@ static int write_losses(struct serve *serve, struct recorder *recorder, const st
 int serve_event(struct serve *serve, struct recorder *recorder, const struct event *event)
 {
 	if (is_call(event) && server_is_full(serve->server))
-		return lose(serve, event);
-	if (event->kind == EVENT_LOSSES && serve->all_lost)
+		return drop(serve, event);
+	if (event->kind == EVENT_LOSSES && serve->dropped_calls)
 		return write_losses(serve, recorder, event);
-	if (event->kind == EVENT_EXIT && serve->all_lost)
-		map64_delete(&serve->lost, event->pid);
+	if (event->kind == EVENT_EXIT && serve->dropped_calls)
+		map64_delete(&serve->dropped, event->pid);
 	return recorder_event(recorder, event);
 }
 
@@ -326,8 +326,8 @@ void serve_linger(struct serve *serve, bool patient)
 	serve->carry_out = NULL; /* no more requests */
 	server_end(serve->server);
 	linger(serve, patient);
-	if (serve->all_lost)
+	if (serve->dropped_calls)
 		log_warn("%s events dropped: the backlog was full",
-			 count_format(serve->all_lost, lost));
+			 count_format(serve->dropped_calls, lost));
 	log_info("%s", server_summary(serve->server, text));
 }

@@ -109,7 +109,7 @@ static void note(struct overhead *overhead, const struct source_cost *cost,
 	report->hopeless = has_budget(overhead) && budget_is_hopeless(&overhead->budget, share);
 }
 
-static void judge(struct overhead *overhead, const struct source_cost *cost)
+static void evaluate(struct overhead *overhead, const struct source_cost *cost)
 {
 	const struct source *source = overhead->session->source;
 	double all = cost->cpu_ns >= LEAST_NS ? (double)cost->cpu_ns : 0;
@@ -158,7 +158,7 @@ static void on_tick(void *ctx, uint32_t what)
 		if (code && !overhead->open)
 			fail(overhead, code);
 		else if (!code)
-			judge(overhead, &cost);
+			evaluate(overhead, &cost);
 	} else if (overhead->ticks % period == 0) {
 		code = source->ops->cost_begin(source);
 		if (code)

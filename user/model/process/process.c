@@ -202,7 +202,7 @@ static void tables_free(struct process *process)
  * Examining all blocks takes time. For a child, it should be proportional to its activity: a child
  * that exits soon may have inherited millions of blocks.
  */
-static bool worth_a_look(const struct process *process)
+static bool is_worth_examining(const struct process *process)
 {
 	uint64_t calls = process->totals.allocations + process->totals.frees;
 
@@ -220,7 +220,7 @@ void process_close(struct process *process, uint64_t now_ns)
 		process->live_sampled = weight_live(process->config, &process->heap);
 	/* If there is no memory for the result, the tables are kept; that works as well, but takes
 	 * more memory. */
-	if (worth_a_look(process) && process_ages(process, &process->ages))
+	if (is_worth_examining(process) && process_ages(process, &process->ages))
 		return;
 	if (process->config->lists_blocks)
 		return;

@@ -12,7 +12,7 @@
  * again, a second free by its former owner frees the new owner's block, and the free of the new
  * owner is reported: it is impossible to tell whose fault it is, but all three stacks are shown.
  *
- * A free of an address that is not live is judged when a snapshot is taken, because only then all
+ * A free of an address that is not live is checked when a snapshot is taken, because only then all
  * losses are known. It is an error only if nothing was dropped, and invalid (rather than double)
  * only if every block is known since the first instruction of the process. All others remain
  * unmatched frees.

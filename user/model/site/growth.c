@@ -220,7 +220,7 @@ static uint32_t interval_behind(const struct series *series, uint32_t tick)
 }
 
 /* A cheap test to run first: most sites do not grow. */
-static bool is_worth_a_look(const struct history *history, uint32_t length)
+static bool may_grow(const struct history *history, uint32_t length)
 {
 	uint32_t start = history->now - length;
 	uint32_t last = history->now - 1 - length / GROWTH_CELLS;
@@ -237,7 +237,7 @@ static double window_z(const struct history *history, uint32_t length,
 {
 	double z;
 
-	if (!is_worth_a_look(history, length))
+	if (!may_grow(history, length))
 		return 0;
 	*ret_cells = cells_of(&history->series, history->now - length, length);
 	if (!cells_may_grow(ret_cells))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bpf/sample.h"
-#include "model/process/judge.h"
+#include "model/process/sanity_check.h"
 #include "model/process/process.h"
 #include "model/process/series.h"
 #include "model/process/state.h"
@@ -133,18 +133,18 @@ static void capture_sampling(const struct process *process, struct snapshot_samp
 }
 
 /* Counts frees of addresses that were not live, but cannot be called errors. */
-static uint64_t unjudged_frees(const struct process *process)
+static uint64_t uncertain_frees(const struct process *process)
 {
 	const struct sanity *sanity = &process->sanity;
-	uint64_t unjudged = 0;
+	uint64_t uncertain = 0;
 
 	for (size_t i = 0; i < sanity->errors.count; i++) {
 		const struct sanity_error *error = &sanity->errors.items[i];
 
-		if (!sanity_judges(process, error->kind))
-			unjudged += error->count;
+		if (!sanity_is_certain(process, error->kind))
+			uncertain += error->count;
 	}
-	return unjudged;
+	return uncertain;
 }
 
 static void capture_losses(const struct process *process, struct snapshot_losses *losses)
@@ -153,7 +153,7 @@ static void capture_losses(const struct process *process, struct snapshot_losses
 	snapshot_losses_add(losses, &process->found);
 	losses->stacks += process->stacks.lost;
 	losses->truncated_stacks += process->stacks.truncated;
-	losses->unmatched_frees += unjudged_frees(process);
+	losses->unmatched_frees += uncertain_frees(process);
 }
 
 static int capture_scan(struct snapshot *snapshot, const struct process *process,
@@ -311,7 +311,7 @@ static int capture_sites(struct capture *capture)
 		copy->other = stack_at(&process->stacks, site.stack)->other;
 		if (i < process->leak_count)
 			copy->leaks = process->leaks[i];
-		if (sanity_judges(process, SANITY_DOUBLE_FREE))
+		if (sanity_is_certain(process, SANITY_DOUBLE_FREE))
 			copy->bad_frees = site.bad_frees;
 		copy->id = (uint32_t)i;
 		section->site_count++;
@@ -413,7 +413,7 @@ static int capture_errors(struct capture *capture)
 	if (!section->errors)
 		return -ENOMEM;
 	vec_each (error, &process->sanity.errors) {
-		if (!sanity_judges(process, error->kind))
+		if (!sanity_is_certain(process, error->kind))
 			continue;
 		if (capture_error(capture, error, &section->errors[section->error_count]))
 			return -ENOMEM;
@@ -431,9 +431,9 @@ static void capture_sanity(const struct process *process, struct snapshot_proces
 
 	section->sanity.done = process->config->sanity;
 	section->sanity.unlisted = section->sanity.errors = process->sanity.more;
-	section->sanity.unjudged = unjudged_frees(process);
+	section->sanity.uncertain = uncertain_frees(process);
 	vec_each (error, &process->sanity.errors)
-		if (sanity_judges(process, error->kind))
+		if (sanity_is_certain(process, error->kind))
 			section->sanity.errors += error->count;
 }
 

@@ -50,7 +50,7 @@ static bool stack_is_named(const struct snapshot_stack *stack)
 
 static bool site_may_leak(const struct snapshot_site *site)
 {
-	return snapshot_lost(site->leaks.classes).blocks ||
+	return snapshot_leaked(site->leaks.classes).blocks ||
 	       site->leaks.classes[LEAK_POSSIBLE].blocks || site->leaks.classes[LEAK_STACK].blocks;
 }
 

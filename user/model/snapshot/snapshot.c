@@ -148,14 +148,14 @@ static uint64_t live_of_its_own(const struct snapshot_process *process)
 int snapshot_compare(const struct snapshot_process *a, const struct snapshot_process *b)
 {
 	int by_errors = compare_counts(a->sanity.errors, b->sanity.errors);
-	int by_lost = compare_counts(snapshot_lost(a->scan.classes).bytes,
-				     snapshot_lost(b->scan.classes).bytes);
+	int by_leaked = compare_counts(snapshot_leaked(a->scan.classes).bytes,
+				       snapshot_leaked(b->scan.classes).bytes);
 	int by_live = compare_counts(live_of_its_own(a), live_of_its_own(b));
 
 	if (by_errors)
 		return by_errors;
-	if (by_lost)
-		return by_lost;
+	if (by_leaked)
+		return by_leaked;
 	if (by_live)
 		return by_live;
 	return compare_counts(a->totals.bytes_allocated, b->totals.bytes_allocated);
@@ -190,7 +190,7 @@ static void totals_add(struct snapshot_process *sums, const struct snapshot_proc
 	sums->internal.munmaps += section->internal.munmaps;
 	sums->other_calls += section->other_calls;
 	sums->sanity.errors += section->sanity.errors;
-	sums->sanity.unjudged += section->sanity.unjudged;
+	sums->sanity.uncertain += section->sanity.uncertain;
 }
 
 void snapshot_others_add(struct snapshot_others *others, const struct snapshot_process *section)
@@ -258,7 +258,7 @@ static uint64_t weight_leaks(const struct snapshot_site *site)
 /* Includes indirectly leaked bytes, as in every list. */
 static uint64_t weight_bytes_leaked(const struct snapshot_site *site)
 {
-	return snapshot_lost(site->leaks.classes).bytes;
+	return snapshot_leaked(site->leaks.classes).bytes;
 }
 
 static uint64_t weight_age(const struct snapshot_site *site)

@@ -167,10 +167,10 @@ struct snapshot_process {
 	struct snapshot_stack *stacks;
 	size_t stack_count;
 	struct {
-		bool done;         /* --sanity was given */
-		uint64_t errors;   /* sum of the counts, listed or not */
-		uint64_t unlisted; /* not in the list because it is full */
-		uint64_t unjudged; /* frees of addresses that were not live, but may be correct */
+		bool done;          /* --sanity was given */
+		uint64_t errors;    /* sum of the counts, listed or not */
+		uint64_t unlisted;  /* not in the list because it is full */
+		uint64_t uncertain; /* frees of addresses that were not live, but may be correct */
 	} sanity;
 	struct snapshot_error *errors; /* the most serious first */
 	size_t error_count;
@@ -263,7 +263,8 @@ struct frame_name {
 };
 
 /* Leaked blocks: definite and indirect. */
-static inline struct snapshot_sum snapshot_lost(const struct snapshot_sum classes[LEAK_CLASS_COUNT])
+static inline struct snapshot_sum snapshot_leaked(
+	const struct snapshot_sum classes[LEAK_CLASS_COUNT])
 {
 	const struct snapshot_sum *definite = &classes[LEAK_DEFINITE];
 	const struct snapshot_sum *indirect = &classes[LEAK_INDIRECT];

@@ -15,7 +15,7 @@ double suspect_weight(const struct snapshot_process *process, const struct snaps
 	double weight = site->growth.slope;
 
 	weight *= 0.25 + 0.75 * share_of(site->live_blocks, blocks);
-	weight *= 1 + 3 * share_of(snapshot_lost(classes).bytes, site->live_bytes);
+	weight *= 1 + 3 * share_of(snapshot_leaked(classes).bytes, site->live_bytes);
 	if (process->scan.done && classes[LEAK_REACHABLE].blocks >= site->live_blocks)
 		weight /= 2;
 	return weight;

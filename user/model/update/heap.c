@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/process/judge.h"
+#include "model/process/sanity_check.h"
 #include "model/process/process.h"
 
 static void note_peak(struct process *process)
@@ -112,7 +112,7 @@ static int count_freed(struct process *process, const struct event *event,
 	return 0;
 }
 
-static bool is_judged(const struct process *process)
+static bool checks_sanity(const struct process *process)
 {
 	return process->config->sanity && !process->config->unprobing;
 }
@@ -126,7 +126,7 @@ static int count_unmatched(struct process *process, const struct event *event)
 	if (map64_get(&process->ending, event->tid) != MAP64_NONE ||
 	    mappings_in_allocator(&process->mappings, event->call.caller))
 		process->internal_frees++;
-	else if (is_judged(process))
+	else if (checks_sanity(process))
 		return sanity_bad_free(process, event);
 	else
 		process->found.unmatched_frees++;
@@ -138,7 +138,7 @@ static int count_released(struct process *process, const struct event *event,
 {
 	int err = count_freed(process, event, block);
 
-	return err || !is_judged(process) ? err : sanity_released(process, event, block);
+	return err || !checks_sanity(process) ? err : sanity_released(process, event, block);
 }
 
 static uint32_t sample_of(const struct process *process, const struct event *event)
@@ -246,7 +246,7 @@ static struct event release_of(const struct event *end, const struct pending *pe
 
 /* An address without a block is an error, whatever the result of the call: the allocator may have
  * aborted the program because of it. */
-static int judge_missed(struct process *process, const struct pending *pending)
+static int check_missed(struct process *process, const struct pending *pending)
 {
 	struct event event = {.api = (enum api)pending->api, .time_ns = process->since_ns};
 
@@ -262,7 +262,7 @@ static int heap_undo(struct process *process, const struct pending *pending)
 	int known;
 
 	if (!pending->block.address)
-		return judge_missed(process, pending);
+		return check_missed(process, pending);
 	if (heap_find(&process->heap, pending->block.address))
 		return count_freed(process, NULL, &pending->block);
 	known = heap_put(&process->heap, &pending->block, &taker);

@@ -142,7 +142,7 @@ bool scan_update_is_complete(const struct process *process)
 	return process_is_complete(process);
 }
 
-bool scan_update_is_guest(const struct process *process, uint32_t pid)
+bool scan_update_is_vfork_child(const struct process *process, uint32_t pid)
 {
 	return process_pid(process) != pid;
 }

@@ -33,7 +33,7 @@ uint64_t scan_update_stamp(const struct process *process, uint64_t address, uint
 bool scan_update_is_complete(const struct process *process);
 /* Returns true if the pid is a guest: a child of vfork that shares the memory until it executes a
  * program. */
-bool scan_update_is_guest(const struct process *process, uint32_t pid);
+bool scan_update_is_vfork_child(const struct process *process, uint32_t pid);
 /* Returns the module of the only allocator that the process maps; MODULE_NONE if there are several
  * or none. */
 uint32_t scan_update_allocator(const struct process *process);

@@ -66,7 +66,7 @@ FIELDS(model, NUMBER(struct model, opened), NUMBER(struct model, dropped),
        SUM(struct model, others.sums.live), WORDS(struct model, others.sums.mappings),
        WORDS(struct model, others.sums.internal), WORDS(struct model, others.sums.losses),
        CLASSES(struct model, others.sums.scan.classes), OTHERS(sums.sanity.errors),
-       OTHERS(sums.sanity.unjudged), OTHERS(sums.other_calls));
+       OTHERS(sums.sanity.uncertain), OTHERS(sums.other_calls));
 
 #define P struct process
 

@@ -127,7 +127,7 @@ void hmac_end(struct hmac *hmac, uint8_t ret_digest[SHA256_SIZE])
 	sha256_end(&hmac->inner, ret_digest);
 }
 
-bool bytes_equal_blind(const uint8_t *a, const uint8_t *b, size_t size)
+bool bytes_equal_constant_time(const uint8_t *a, const uint8_t *b, size_t size)
 {
 	volatile uint8_t different = 0;
 

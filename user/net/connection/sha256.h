@@ -34,6 +34,6 @@ void hmac_add(struct hmac *hmac, const void *bytes, size_t size);
 void hmac_end(struct hmac *hmac, uint8_t ret_digest[SHA256_SIZE]);
 
 /* Compares in constant time: the duration does not depend on where the bytes differ. */
-bool bytes_equal_blind(const uint8_t *a, const uint8_t *b, size_t size);
+bool bytes_equal_constant_time(const uint8_t *a, const uint8_t *b, size_t size);
 
 #endif

@@ -147,7 +147,7 @@ static bool is_welcome(const struct http *http, struct MHD_Connection *connectio
 		return true;
 	user = MHD_basic_auth_get_username_password(connection, &password);
 	digest_of(user ? user : "", password ? password : "", digest);
-	welcome = bytes_equal_blind(digest, http->digest, SHA256_SIZE) && user && password;
+	welcome = bytes_equal_constant_time(digest, http->digest, SHA256_SIZE) && user && password;
 	MHD_free(user);
 	MHD_free(password);
 	return welcome;

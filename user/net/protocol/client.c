@@ -81,12 +81,12 @@ static int connect_next(struct client *client)
 }
 
 /* Whatever cannot be sent now is sent with the rest of the request. */
-static void speak_early(struct client *client)
+static void send_request_start(struct client *client)
 {
 	ssize_t done;
 
 	request_begin(client->out);
-	done = client->channel.ops->write(&client->channel, client->out, REQUEST_EARLY);
+	done = client->channel.ops->write(&client->channel, client->out, REQUEST_START);
 	client->out_done = done > 0 ? (size_t)done : 0;
 }
 
@@ -114,7 +114,7 @@ static int take_connection(struct client *client)
 		return tls_channel(client->config.tls, fd, client->config.host, &client->channel);
 	client->channel = channel_plain(fd);
 	if (!address_is_unix(address))
-		speak_early(client);
+		send_request_start(client);
 	return 0;
 }
 

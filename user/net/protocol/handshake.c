@@ -75,10 +75,10 @@ int greeting_unpack(const uint8_t bytes[GREETING_SIZE], struct handshake_greetin
 	return 0;
 }
 
-void request_begin(uint8_t ret_bytes[REQUEST_EARLY])
+void request_begin(uint8_t ret_bytes[REQUEST_START])
 {
-	_Static_assert(REQUEST_EARLY == MAGIC_SIZE, "no more than what never changes");
-	for (size_t i = 0; i < REQUEST_EARLY; i++)
+	_Static_assert(REQUEST_START == MAGIC_SIZE, "no more than what never changes");
+	for (size_t i = 0; i < REQUEST_START; i++)
 		ret_bytes[i] = (uint8_t)REQUEST_MAGIC[i];
 }
 
@@ -126,7 +126,7 @@ bool request_is_proven(const uint8_t bytes[REQUEST_SIZE], const struct handshake
 	uint8_t proof[SHA256_SIZE];
 
 	request_prove(proof, bytes, token, greeting);
-	return bytes_equal_blind(proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return bytes_equal_constant_time(proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
 static void answer_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[ANSWER_SIZE],
@@ -175,7 +175,7 @@ bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct handshake_t
 	uint8_t proof[SHA256_SIZE];
 
 	answer_prove(proof, bytes, token, request);
-	return bytes_equal_blind(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return bytes_equal_constant_time(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
 #define ORDER_LIVE 0x100

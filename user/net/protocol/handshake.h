@@ -89,8 +89,8 @@ int token_read(struct handshake_token *ret_token, const char *path, struct error
 
 /* The first bytes of every request. A client without TLS sends them immediately, so that a server
  * that wants TLS can recognize it. */
-#define REQUEST_EARLY 8
-void request_begin(uint8_t ret_bytes[REQUEST_EARLY]);
+#define REQUEST_START 8
+void request_begin(uint8_t ret_bytes[REQUEST_START]);
 /* Returns true if a request can start with this byte; TLS never does. */
 bool request_begins(uint8_t first);
 

@@ -139,7 +139,8 @@ static bool take_model(struct peer *peer, const struct handshake_request *reques
 	return peer->checkpoint;
 }
 
-static enum handshake_status judge(struct peer *peer, const struct handshake_request *request)
+static enum handshake_status handshake_status_of(struct peer *peer,
+						 const struct handshake_request *request)
 {
 	const struct server *server = peer->server;
 
@@ -179,7 +180,7 @@ static void answer(struct peer *peer, const struct handshake_request *request)
 {
 	static const struct handshake_token none;
 	struct handshake_answer answer = {
-		.status = judge(peer, request),
+		.status = handshake_status_of(peer, request),
 		.trace = peer->server->trace,
 		.offset = request->offset,
 		.comes_back = peer->server->merged,

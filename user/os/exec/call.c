@@ -206,7 +206,7 @@ static int go_there(const struct call_search *search)
 	return setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".");
 }
 
-static void *look_there(void *argument)
+static void *search_in_root(void *argument)
 {
 	struct call_search *search = argument;
 
@@ -222,7 +222,7 @@ static void *look_there(void *argument)
 static int search_run(struct call_search *search)
 {
 	pthread_t thread;
-	int err = -pthread_create(&thread, NULL, look_there, search);
+	int err = -pthread_create(&thread, NULL, search_in_root, search);
 
 	if (err)
 		return err;

@@ -140,7 +140,7 @@ static int ask(struct guard *guard, pid_t pid, int file)
 	return err;
 }
 
-static void judge(struct guard *guard, const struct fanotify_event_metadata *event)
+static void ask_or_release(struct guard *guard, const struct fanotify_event_metadata *event)
 {
 	const struct exec_guard_config *config = guard->config;
 	pid_t pid = event->pid; /* 0 if the process is in a pid namespace that is not below ours */
@@ -159,7 +159,7 @@ static void read_events(struct guard *guard)
 	ssize_t got = read(guard->fanotify, bytes, sizeof(bytes));
 
 	for (; got > 0 && FAN_EVENT_OK(event, got); event = FAN_EVENT_NEXT(event, got)) {
-		judge(guard, event);
+		ask_or_release(guard, event);
 		stay_alive(guard);
 	}
 }
@@ -216,7 +216,7 @@ static uint64_t deserted_ns(const struct guard *guard, uint64_t oldest)
 	return (guard->heard_ns > oldest ? guard->heard_ns : oldest) + guard->config->patience_ns;
 }
 
-static void let_go_late(struct guard *guard)
+static void let_go_overdue(struct guard *guard)
 {
 	uint64_t now_ns = clock_now_ns(), limit_ns = guard->config->limit_ns;
 
@@ -257,7 +257,7 @@ static _Noreturn void serve(struct guard *guard)
 		stay_alive(guard);
 		if (fds[0].revents)
 			read_answer(guard);
-		let_go_late(guard);
+		let_go_overdue(guard);
 		if (fds[1].revents)
 			read_events(guard);
 		if (fds[2].revents & POLLPRI)

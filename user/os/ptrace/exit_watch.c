@@ -60,8 +60,8 @@ struct exit_tracer {
 	int code; /* the answer */
 	struct error *err;
 	atomic_bool ended;    /* the thread has exited */
-	pthread_mutex_t lock; /* protects born */
-	VEC(struct exit_watch *) born;
+	pthread_mutex_t lock; /* protects new_watches */
+	VEC(struct exit_watch *) new_watches;
 
 	/* For the tracing thread only: */
 	VEC(struct exit_watch *) watches; /* includes those that are over */
@@ -185,7 +185,7 @@ static struct exit_watch *new_process(struct exit_tracer *tracer, pid_t pid)
 		return NULL;
 	watch->hold.armed = true;
 	pthread_mutex_lock(&tracer->lock);
-	code = vec_push(&tracer->born, watch);
+	code = vec_push(&tracer->new_watches, watch);
 	pthread_mutex_unlock(&tracer->lock);
 	if (code) {
 		remove_watch(tracer, watch);
@@ -517,7 +517,7 @@ static void free_tracer(struct exit_tracer *tracer)
 	vec_each (watch, &tracer->watches)
 		free_watch(*watch);
 	vec_free(&tracer->watches);
-	vec_free(&tracer->born);
+	vec_free(&tracer->new_watches);
 	pthread_mutex_destroy(&tracer->lock);
 	sem_destroy(&tracer->answered);
 	free(tracer);
@@ -586,8 +586,8 @@ struct exit_watch *exit_watch_child(struct exit_watch *watch)
 	struct exit_watch *child = NULL;
 
 	pthread_mutex_lock(&tracer->lock);
-	if (tracer->born.count)
-		child = tracer->born.items[--tracer->born.count];
+	if (tracer->new_watches.count)
+		child = tracer->new_watches.items[--tracer->new_watches.count];
 	pthread_mutex_unlock(&tracer->lock);
 	tracer->handles += child != NULL;
 	return child;

@@ -66,7 +66,7 @@ static void add_frees(const struct snapshot_site *site, char text[SUSPECT_SIZE])
 static void add_scan(const struct snapshot_site *site, char text[SUSPECT_SIZE])
 {
 	const struct snapshot_sum *classes = site->leaks.classes;
-	uint64_t definite = classes[LEAK_DEFINITE].blocks, lost = snapshot_lost(classes).blocks;
+	uint64_t definite = classes[LEAK_DEFINITE].blocks, lost = snapshot_leaked(classes).blocks;
 	char number[UNITS_TEXT_SIZE], reason[SUSPECT_SIZE / 2];
 
 	if (definite)

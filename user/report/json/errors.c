@@ -45,7 +45,7 @@ void json_put_errors(struct json_writer *writer, const struct snapshot_process *
 	json_put_bool(writer, "done", process->sanity.done);
 	json_put_number(writer, "errors", process->sanity.errors);
 	json_put_number(writer, "unlisted", process->sanity.unlisted);
-	json_put_number(writer, "unjudged_frees", process->sanity.unjudged);
+	json_put_number(writer, "unjudged_frees", process->sanity.uncertain);
 	json_close(writer);
 	json_open_array(writer, "errors", process->error_count ? JSON_LINES : JSON_INLINE);
 	for (size_t i = 0; i < process->error_count; i++)

@@ -78,20 +78,20 @@ static void put_sample(struct pprof_writer *writer, const uint64_t values[VALUES
 /* Writes the blocks that the last scan classified. The rest is newer or suppressed. */
 static struct snapshot_sum put_leaks(struct pprof_writer *writer)
 {
-	struct snapshot_sum judged = {0};
+	struct snapshot_sum leaked = {0};
 
 	for (int i = 0; i < LEAK_CLASS_COUNT; i++) {
 		const struct snapshot_sum *sum = &writer->site->leaks.classes[i];
 		const uint64_t values[VALUES] = {0, 0, sum->blocks, sum->bytes};
 
-		if (!sum->blocks || judged.blocks + sum->blocks > writer->site->live_blocks ||
-		    judged.bytes + sum->bytes > writer->site->live_bytes)
+		if (!sum->blocks || leaked.blocks + sum->blocks > writer->site->live_blocks ||
+		    leaked.bytes + sum->bytes > writer->site->live_bytes)
 			continue;
 		put_sample(writer, values, leak_class_name((enum leak_class)i));
-		judged.blocks += sum->blocks;
-		judged.bytes += sum->bytes;
+		leaked.blocks += sum->blocks;
+		leaked.bytes += sum->bytes;
 	}
-	return judged;
+	return leaked;
 }
 
 static int find_locations(struct pprof_writer *writer)
@@ -113,18 +113,18 @@ static int find_locations(struct pprof_writer *writer)
 
 static void put_site(struct pprof_writer *writer, const struct snapshot_site *site)
 {
-	struct snapshot_sum judged;
+	struct snapshot_sum leaked;
 	int err;
 
 	writer->site = site;
 	err = find_locations(writer);
 	if (err)
 		out_fail(writer->profile.gzip.out, err);
-	judged = put_leaks(writer);
+	leaked = put_leaks(writer);
 	put_sample(writer,
 		   (const uint64_t[VALUES]){site->allocations, site->bytes_allocated,
-					    site->live_blocks - judged.blocks,
-					    site->live_bytes - judged.bytes},
+					    site->live_blocks - leaked.blocks,
+					    site->live_bytes - leaked.bytes},
 		   NULL);
 }
 

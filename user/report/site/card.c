@@ -191,7 +191,7 @@ static void put_troubles(struct page *page, const struct snapshot_site *site)
 }
 
 void site_card_write(struct page *page, const struct snapshot_process *process,
-		     const struct snapshot_site *site, const struct site_look *look,
+		     const struct snapshot_site *site, const struct site_table_options *look,
 		     bool long_frames)
 {
 	put_heading(page, process, site);

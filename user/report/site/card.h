@@ -11,7 +11,7 @@
 
 /* Writes everything that is known about one site, and its stack. */
 void site_card_write(struct page *page, const struct snapshot_process *process,
-		     const struct snapshot_site *site, const struct site_look *look,
+		     const struct snapshot_site *site, const struct site_table_options *look,
 		     bool long_frames);
 
 #endif

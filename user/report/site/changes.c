@@ -40,9 +40,9 @@ static struct changes changes_of(const struct snapshot_process *process)
 static void write_change(const struct view *view, const struct changes *changes,
 			 const struct site_change *change)
 {
-	const struct site_look look = {.now_ns = view->snapshot->taken_ns,
-				       .changes = true,
-				       .programs = !view->options->ids};
+	const struct site_table_options look = {.now_ns = view->snapshot->taken_ns,
+						.changes = true,
+						.programs = !view->options->ids};
 	struct site_row rows[ROWS_MAX];
 	size_t count = 0;
 

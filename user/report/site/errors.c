@@ -149,16 +149,16 @@ void text_errors(const struct view *view)
 
 /* ---- summary ---- */
 
-static void write_unjudged(const struct view *view)
+static void write_uncertain(const struct view *view)
 {
-	uint64_t unjudged = view->process->sanity.unjudged;
+	uint64_t uncertain = view->process->sanity.uncertain;
 	char frees[AMOUNT_SIZE], sentence[SENTENCE_SIZE];
 
-	if (!unjudged)
+	if (!uncertain)
 		return;
 	snprintf(sentence, sizeof(sentence),
 		 "%s of unknown addresses may or may not be errors: not every allocation was seen",
-		 amount_of(unjudged, "free", frees));
+		 amount_of(uncertain, "free", frees));
 	page_to(view->page, TEXT_INDENT);
 	page_sentence(view->page, STYLE_QUIET, TEXT_INDENT, sentence);
 }
@@ -178,7 +178,7 @@ static void write_unlisted(const struct view *view)
 void text_sanity(const struct view *view)
 {
 	write_unlisted(view);
-	write_unjudged(view);
+	write_uncertain(view);
 }
 
 void text_error_summary(const struct view *view)

@@ -17,9 +17,9 @@
 
 #define ITEM_SIZE (AMOUNT_SIZE * 2)
 
-static struct snapshot_sum sum_lost(const struct snapshot_leaks *leaks)
+static struct snapshot_sum sum_leaked(const struct snapshot_leaks *leaks)
 {
-	return snapshot_lost(leaks->classes);
+	return snapshot_leaked(leaks->classes);
 }
 
 /* Sites with leaked blocks are in the list of leaks instead. */
@@ -27,7 +27,7 @@ static struct snapshot_sum sum_possible(const struct snapshot_leaks *leaks)
 {
 	struct snapshot_sum none = {0};
 
-	return sum_lost(leaks).blocks ? none : leaks->classes[LEAK_POSSIBLE];
+	return sum_leaked(leaks).blocks ? none : leaks->classes[LEAK_POSSIBLE];
 }
 
 /* Sites in one of the other lists are not repeated here. */
@@ -35,8 +35,8 @@ static struct snapshot_sum sum_stack(const struct snapshot_leaks *leaks)
 {
 	struct snapshot_sum none = {0};
 
-	return sum_lost(leaks).blocks || sum_possible(leaks).blocks ? none
-								    : leaks->classes[LEAK_STACK];
+	return sum_leaked(leaks).blocks || sum_possible(leaks).blocks ? none
+								      : leaks->classes[LEAK_STACK];
 }
 
 /* A list: all sites for which `sum` counts any blocks. */
@@ -47,8 +47,8 @@ struct leak_kind {
 	uint32_t only_if_listed; /* leak classes; 0: always. -v lists every kind */
 };
 
-static const struct leak_kind kind_lost = {
-	"Leaks", sum_lost, {"sorted by leaked bytes", "sorted by leaked bytes, worst last"}, 0};
+static const struct leak_kind kind_leaked = {
+	"Leaks", sum_leaked, {"sorted by leaked bytes", "sorted by leaked bytes, worst last"}, 0};
 static const struct leak_kind kind_possible = {"Possible leaks",
 					       sum_possible,
 					       {"sorted by bytes", "sorted by bytes, worst last"},
@@ -59,7 +59,7 @@ static const struct leak_kind kind_stack = {"Referenced only from a stack",
 					    LEAK_BIT(LEAK_STACK)};
 
 /* The most serious list first. */
-static const struct leak_kind *const kinds[] = {&kind_lost, &kind_possible, &kind_stack};
+static const struct leak_kind *const kinds[] = {&kind_leaked, &kind_possible, &kind_stack};
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -96,7 +96,7 @@ const struct snapshot_site *worst_leak(const struct snapshot_process *process)
 
 	for (size_t i = 0; i < process->site_count; i++) {
 		site = &process->sites[i];
-		if (!worst || compare_leaks(&site, &worst, (void *)&kind_lost) < 0)
+		if (!worst || compare_leaks(&site, &worst, (void *)&kind_leaked) < 0)
 			worst = site;
 	}
 	return worst && worst->leaks.classes[LEAK_DEFINITE].blocks ? worst : NULL;

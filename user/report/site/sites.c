@@ -57,7 +57,7 @@ static enum noise site_noise(const struct view *view, const struct snapshot_site
 		return NOISE_NONE;
 	if (!site->live_blocks)
 		return NOISE_IDLE;
-	return snapshot_is_inherited(site) && !snapshot_lost(site->leaks.classes).blocks
+	return snapshot_is_inherited(site) && !snapshot_leaked(site->leaks.classes).blocks
 		       ? NOISE_INHERITED
 		       : NOISE_NONE;
 }
@@ -183,7 +183,7 @@ static void write_history(const struct view *view, const struct snapshot_site *s
 			 amount_duration(site_age(view, site), page->utf8, text));
 		page_item(page, STYLE_QUIET, STACK_INDENT, separator, item);
 	}
-	lost = snapshot_lost(site->leaks.classes).blocks;
+	lost = snapshot_leaked(site->leaks.classes).blocks;
 	if (lost) {
 		snprintf(item, sizeof(item), "%s leaked", count_format(lost, text));
 		page_item(page, STYLE_WARNING, STACK_INDENT, separator, item);

@@ -84,7 +84,7 @@ static const char *key_leaks(const struct snapshot_site *site, char text[UNITS_T
 
 static const char *key_leaked(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
 {
-	return bytes_format(snapshot_lost(site->leaks.classes).bytes, text);
+	return bytes_format(snapshot_leaked(site->leaks.classes).bytes, text);
 }
 
 static const char *key_mismatched(const struct snapshot_site *site, char text[UNITS_TEXT_SIZE])
@@ -121,7 +121,7 @@ static const struct {
 };
 
 /* Calls have their own column, unless that column shows the rate. */
-static bool has_key(const struct site_look *look, uint64_t interval_ns)
+static bool has_key(const struct site_table_options *look, uint64_t interval_ns)
 {
 	return keys[look->sort].value && !look->leaks &&
 	       (look->sort != SORT_ALLOCATIONS || interval_ns);
@@ -172,7 +172,7 @@ static void put_calls(struct table *table, const struct site_row *row)
 }
 
 static void put_oldest(struct table *table, const struct site_row *row,
-		       const struct site_look *look)
+		       const struct site_table_options *look)
 {
 	uint64_t until_ns = row->process->exited ? row->process->traced_until_ns : look->now_ns;
 	char text[AMOUNT_SIZE];
@@ -232,7 +232,8 @@ static void put_where(struct table *table, const struct site_row *row)
 	put_caller(table, row, culprit);
 }
 
-static void put_name(struct table *table, const struct site_row *row, const struct site_look *look)
+static void put_name(struct table *table, const struct site_row *row,
+		     const struct site_table_options *look)
 {
 	char name[SITE_NAME_SIZE];
 
@@ -245,13 +246,14 @@ static void put_name(struct table *table, const struct site_row *row, const stru
 		table_empty(table);
 }
 
-static void put_row(struct table *table, const struct site_row *row, const struct site_look *look)
+static void put_row(struct table *table, const struct site_row *row,
+		    const struct site_table_options *look)
 {
 	struct snapshot_sum sum = {row->site->live_blocks, row->site->live_bytes};
 	char text[UNITS_TEXT_SIZE];
 
 	if (look->leaks)
-		sum = snapshot_lost(row->site->leaks.classes);
+		sum = snapshot_leaked(row->site->leaks.classes);
 	put_name(table, row, look);
 	table_text(table, STYLE_STRONG, bytes_format(sum.bytes, text));
 	put_bytes_change(table, row);
@@ -268,7 +270,7 @@ static void put_row(struct table *table, const struct site_row *row, const struc
 }
 
 void site_table_write(struct page *page, const struct site_row *rows, size_t count,
-		      const struct site_look *look)
+		      const struct site_table_options *look)
 {
 	struct table_column columns[COLUMN_COUNT];
 	struct table table;

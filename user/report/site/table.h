@@ -9,14 +9,14 @@
 struct site_row {
 	const struct snapshot_process *process;
 	const struct snapshot_site *site;
-	/* Change since an earlier snapshot; see struct site_look. */
+	/* Change since an earlier snapshot; see struct site_table_options. */
 	int64_t bytes;
 	int64_t blocks;
 	uint64_t calls;
 	uint64_t interval_ns; /* during which the calls were made; 0: show all calls */
 };
 
-struct site_look {
+struct site_table_options {
 	uint64_t now_ns;    /* for ages */
 	enum sort_key sort; /* gets its own column if no other column shows it */
 	bool several;       /* several processes: sites are shown as PID:ID */
@@ -31,6 +31,6 @@ const char *site_name(const struct snapshot_process *process, const struct snaps
 		      bool several, char text[SITE_NAME_SIZE]);
 
 void site_table_write(struct page *page, const struct site_row *rows, size_t count,
-		      const struct site_look *look);
+		      const struct site_table_options *look);
 
 #endif

@@ -79,7 +79,7 @@ static struct section_cells cells_of(const struct snapshot_process *process, boo
 	if (process->pid)
 		snprintf(cells.text[COLUMN_PID], AMOUNT_SIZE, "%u", process->pid);
 	if (scanned)
-		bytes_format(snapshot_lost(process->scan.classes).bytes, cells.text[COLUMN_LOST]);
+		bytes_format(snapshot_leaked(process->scan.classes).bytes, cells.text[COLUMN_LOST]);
 	else
 		snprintf(cells.text[COLUMN_LOST], AMOUNT_SIZE, "?");
 	bytes_format(process->live.bytes, cells.text[COLUMN_LIVE]);

@@ -23,15 +23,15 @@ _Static_assert(SLOT_LIMIT <= WORD_TAGGED && UNIT <= WORD_TAGGED,
 	       "slots and positions leave the flag's bit free");
 
 /* The state of a block, while the scan runs. */
-#define LEVEL_MASK     0x03
-#define LEVEL_NONE     0
-#define LEVEL_INTERIOR 1
-#define LEVEL_START    2
-#define INCOMPLETE     0x04 /* some of its edges did not fit */
-#define IDIOM_SHIFT    3    /* the remaining bits: what it looks like (scan/pattern/idiom.h) */
-#define LOST_VISITED   0x08 /* in the last phase, these replace what it looks like */
-#define LOST_HEAD      0x10
-#define LOST_INDIRECT  0x20
+#define LEVEL_MASK           0x03
+#define LEVEL_NONE           0
+#define LEVEL_INTERIOR       1
+#define LEVEL_START          2
+#define INCOMPLETE           0x04 /* some of its edges did not fit */
+#define IDIOM_SHIFT          3 /* the remaining bits: what it looks like (scan/pattern/idiom.h) */
+#define UNREACHABLE_VISITED  0x08 /* in the last phase, these replace what it looks like */
+#define UNREACHABLE_HEAD     0x10
+#define UNREACHABLE_INDIRECT 0x20
 
 /* Where a block was first reached from (scan/mark/stack_only.h); 0: the roots. */
 #define ORIGIN_RANK      0x7f /* of a candidate; later candidates share the last rank */
@@ -71,12 +71,12 @@ struct scan {
 	size_t wanted_count;
 	size_t wanted_at; /* those before it have been read */
 	VEC(struct hole) holes;
-	struct scan_range *ranges; /* roots, then ranges with blocks, then stacks to be judged */
+	struct scan_range *ranges; /* roots, then ranges with blocks, then classified stacks */
 	size_t root_ranges;
 	size_t stack_ranges;
 	VEC(struct reference) references;
 	uint32_t registers; /* index of the set being scanned, or SCAN_IN_MEMORY */
-	bool refers;        /* words are noted as references to be judged */
+	bool refers;        /* words are noted as references to be classified */
 	uint8_t *origins;   /* by slot; NULL: there are no candidates */
 	size_t origin_bytes;
 	uint8_t *tagged; /* bits by slot: a tagged pointer was the first to reach it; or NULL */
@@ -104,9 +104,9 @@ struct scan {
 	uint64_t content_end;           /* end of that block's content; 0: no block */
 	struct word_reader chunk_words;
 	struct gap_walk gap_walk;
-	struct scan_range judged; /* the gap that was judged last */
-	bool gap_free;
-	uint32_t head; /* the leaked block being followed */
+	struct scan_range gap; /* between two blocks: the last one that was checked … */
+	bool is_gap_free;      /* … and the result */
+	uint32_t head;         /* the leaked block being followed */
 	/* Handles a pointer from a block (SLOT_NONE: a root) to another block. */
 	void (*on_pointer)(struct scan *scan, uint32_t source, const struct edge *edge);
 };

@@ -219,13 +219,13 @@ static bool in_free_gap(struct scan *scan, uint64_t address)
 
 	if (!scan->input->heap_is_known)
 		return false;
-	if (scan->judged.start <= address && address < scan->judged.end)
-		return scan->gap_free;
+	if (scan->gap.start <= address && address < scan->gap.end)
+		return scan->is_gap_free;
 	range = scan_range_at(scan, address);
-	scan->judged.start = address;
-	scan->judged.end = scan->at.next < range->end ? scan->at.next : range->end;
-	scan->gap_free = is_gap_free(scan, range);
-	return scan->gap_free;
+	scan->gap.start = address;
+	scan->gap.end = scan->at.next < range->end ? scan->at.next : range->end;
+	scan->is_gap_free = is_gap_free(scan, range);
+	return scan->is_gap_free;
 }
 
 /*
@@ -493,7 +493,7 @@ static int scan_ranges(struct scan *scan, const struct scan_range *ranges, size_
 	return err;
 }
 
-/* Runs after the other roots, so that most blocks need no judge. */
+/* Runs after the other roots, so that most blocks need no classification. */
 static int scan_stacks(struct scan *scan)
 {
 	int err = 0;
@@ -505,7 +505,7 @@ static int scan_stacks(struct scan *scan)
 				  scan->ranges + scan->input->range_count - scan->stack_ranges,
 				  scan->stack_ranges);
 	scan->refers = false;
-	return err ? err : references_judge(scan);
+	return err ? err : references_classify(scan);
 }
 
 static int scan_roots(struct scan *scan)

@@ -39,9 +39,9 @@ static void propagate_visited(struct scan *scan, uint32_t source, const struct e
 	uint8_t *state = &scan->states[edge->target];
 
 	(void)source;
-	if (*state & (LEVEL_MASK | LOST_VISITED))
+	if (*state & (LEVEL_MASK | UNREACHABLE_VISITED))
 		return;
-	*state |= LOST_VISITED;
+	*state |= UNREACHABLE_VISITED;
 	scan_push(scan, edge->target);
 }
 
@@ -50,9 +50,9 @@ static void propagate_indirect(struct scan *scan, uint32_t source, const struct 
 	uint8_t *state = &scan->states[edge->target];
 
 	(void)source;
-	if (*state & (LEVEL_MASK | LOST_INDIRECT) || edge->target == scan->head)
+	if (*state & (LEVEL_MASK | UNREACHABLE_INDIRECT) || edge->target == scan->head)
 		return;
-	*state |= LOST_INDIRECT;
+	*state |= UNREACHABLE_INDIRECT;
 	scan_push(scan, edge->target);
 }
 /* Following. */
@@ -227,9 +227,9 @@ static int find_heads(struct scan *scan)
 	int err = 0;
 
 	scan->on_pointer = propagate_visited;
-	while (!err && (slot = scan_next_lost(scan, slot)) < scan->blocks->slots) {
-		if (!(scan->states[slot] & LOST_VISITED)) {
-			scan->states[slot] |= LOST_VISITED | LOST_HEAD;
+	while (!err && (slot = scan_next_unreachable(scan, slot)) < scan->blocks->slots) {
+		if (!(scan->states[slot] & UNREACHABLE_VISITED)) {
+			scan->states[slot] |= UNREACHABLE_VISITED | UNREACHABLE_HEAD;
 			scan_push(scan, slot);
 			err = follow_all(scan);
 		}
@@ -244,7 +244,8 @@ static int demote_heads(struct scan *scan)
 
 	scan->on_pointer = propagate_indirect;
 	for (uint32_t slot = scan->blocks->slots; !err && slot-- > 0;) {
-		if ((scan->states[slot] & (LEVEL_MASK | LOST_HEAD | LOST_INDIRECT)) != LOST_HEAD)
+		if ((scan->states[slot] & (LEVEL_MASK | UNREACHABLE_HEAD | UNREACHABLE_INDIRECT)) !=
+		    UNREACHABLE_HEAD)
 			continue;
 		scan->head = slot;
 		scan_push(scan, slot);
@@ -253,18 +254,18 @@ static int demote_heads(struct scan *scan)
 	return err;
 }
 
-int scan_sort_lost(struct scan *scan)
+int scan_classify_unreachable(struct scan *scan)
 {
 	uint32_t slot = 0, count = 0;
 	bool incomplete = false;
 	int err = 0;
 
-	for (; (slot = scan_next_lost(scan, slot)) < scan->blocks->slots; slot++, count++) {
+	for (; (slot = scan_next_unreachable(scan, slot)) < scan->blocks->slots; slot++, count++) {
 		scan->states[slot] &= INCOMPLETE;
 		incomplete |= scan->states[slot];
 	}
 	if (incomplete)
-		err = scan_read_lost(scan);
+		err = scan_read_unreachable(scan);
 	if (!err && count)
 		err = find_heads(scan);
 	if (!err && count)

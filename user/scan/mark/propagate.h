@@ -8,6 +8,6 @@
 /* Finds all blocks that are reachable. Returns 0 or -errno. */
 int scan_propagate(struct scan *scan);
 /* Sorts unreachable blocks into definite and indirect ones. Returns 0 or -errno. */
-int scan_sort_lost(struct scan *scan);
+int scan_classify_unreachable(struct scan *scan);
 
 #endif

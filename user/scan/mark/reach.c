@@ -9,7 +9,7 @@
 #include "scan/pattern/idiom.h"
 
 /* Notes what the block looks like, from its first words. */
-static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
+static void note_idiom(struct scan *scan, uint32_t slot, uint64_t size, const void *bytes)
 {
 	uint8_t looks = idiom_looks(scan->input, bytes, size);
 	uint8_t rest = scan->states[slot] & ((1u << IDIOM_SHIFT) - 1);
@@ -17,7 +17,7 @@ static void see(struct scan *scan, uint32_t slot, uint64_t size, const void *byt
 	scan->states[slot] = (uint8_t)(looks << IDIOM_SHIFT | rest);
 }
 
-static void look_at(struct scan *scan, uint32_t slot)
+static void read_idiom(struct scan *scan, uint32_t slot)
 {
 	unsigned char bytes[IDIOM_BYTES] = {0};
 	struct memory_piece piece = {.address = blocks_address(scan->blocks, slot),
@@ -28,7 +28,7 @@ static void look_at(struct scan *scan, uint32_t slot)
 		piece.size = size;
 	if (piece.size)
 		scan->input->memory->read(scan->input->memory->ctx, &piece, 1, bytes);
-	see(scan, slot, size, bytes);
+	note_idiom(scan, slot, size, bytes);
 }
 
 /* Returns true if the pointer is as good as one to the start. The block must have been seen. */
@@ -59,10 +59,10 @@ void scan_see_block(struct scan *scan, const struct block_cursor *at)
 	if (scan_content_end(scan, at) < end)
 		end = scan_content_end(scan, at);
 	if (end - at->address >= idiom_bytes(scan->input)) {
-		see(scan, at->slot, at->size, content);
+		note_idiom(scan, at->slot, at->size, content);
 	} else if (at->size <= end - at->address) {
 		memcpy(bytes, content, at->size);
-		see(scan, at->slot, at->size, bytes);
+		note_idiom(scan, at->slot, at->size, bytes);
 	}
 }
 
@@ -113,7 +113,7 @@ static void reach_interior(struct scan *scan, const struct edge *edge)
 	if (scan_looks(scan, edge->target) == IDIOM_UNSEEN && !see_here(scan, edge->target)) {
 		if (defer(scan, edge))
 			return;
-		look_at(scan, edge->target);
+		read_idiom(scan, edge->target);
 	}
 	if (scan_counts_as_start(scan, edge))
 		scan_set_level(scan, edge->target, LEVEL_START);

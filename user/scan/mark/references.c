@@ -62,16 +62,17 @@ static void answer_thread_data(struct scan *scan, struct scan_reference *words, 
 		}
 }
 
-static int ask_judge(struct scan *scan, struct scan_reference *words, size_t count)
+static int classify(struct scan *scan, struct scan_reference *words, size_t count)
 {
 	const struct scan_input *input = scan->input;
 
 	answer_thread_data(scan, words, count);
-	return count && input->judge ? input->judge(input->judge_ctx, input->memory, words, count)
-				     : 0;
+	return count && input->classify
+		       ? input->classify(input->classify_ctx, input->memory, words, count)
+		       : 0;
 }
 
-int references_judge(struct scan *scan)
+int references_classify(struct scan *scan)
 {
 	size_t count = scan->references.count;
 	struct reference *items = scan->references.items;
@@ -82,7 +83,7 @@ int references_judge(struct scan *scan)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		words[i] = items[i].word;
-	err = ask_judge(scan, words, count);
+	err = classify(scan, words, count);
 	for (size_t i = 0; !err && i < count; i++) {
 		items[i].word = words[i];
 		take_answer(scan, &items[i]);

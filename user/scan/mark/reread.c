@@ -87,7 +87,7 @@ int scan_reread(struct scan *scan)
 
 /* Leaked blocks. */
 
-uint32_t scan_next_lost(const struct scan *scan, uint32_t slot)
+uint32_t scan_next_unreachable(const struct scan *scan, uint32_t slot)
 {
 	while (slot < scan->blocks->slots) {
 		if (scan_eight_are(scan, slot, LEVEL_START))
@@ -106,7 +106,7 @@ static void learn_pointer(struct scan *scan, uint32_t source, const struct edge 
 		scan->states[source] |= INCOMPLETE;
 }
 
-int scan_read_lost(struct scan *scan)
+int scan_read_unreachable(struct scan *scan)
 {
 	struct reread_batch batch;
 	uint32_t slot = 0;
@@ -117,7 +117,7 @@ int scan_read_lost(struct scan *scan)
 	do {
 		batch.count = batch.range_count = 0;
 		for (; batch.count < BLOCKS; slot++) {
-			slot = scan_next_lost(scan, slot);
+			slot = scan_next_unreachable(scan, slot);
 			if (slot == scan->blocks->slots)
 				break;
 			scan->states[slot] &= (uint8_t)~INCOMPLETE;

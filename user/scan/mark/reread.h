@@ -13,8 +13,8 @@
  */
 int scan_reread(struct scan *scan);
 /* Reads all unreachable blocks, to find pointers from one to another. Returns 0 or -errno. */
-int scan_read_lost(struct scan *scan);
+int scan_read_unreachable(struct scan *scan);
 /* The first unreachable block from the slot on, or the number of slots if there is none. */
-uint32_t scan_next_lost(const struct scan *scan, uint32_t slot);
+uint32_t scan_next_unreachable(const struct scan *scan, uint32_t slot);
 
 #endif

@@ -14,7 +14,7 @@
 #include "scan/scan_types.h"
 
 /*
- * What a block looks like, judged by its size and first bytes. At most one of the first kinds
+ * What a block looks like, from its size and first bytes. At most one of the first kinds
  * applies, because they need different first words. The others may apply in addition.
  */
 enum idiom {

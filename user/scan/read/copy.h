@@ -18,7 +18,7 @@ int copy_open(struct copy **ret_copy, size_t room);
 void copy_close(struct copy *copy); /* NULL is fine */
 
 /*
- * The room that a copy of the process's memory needs, judging by its current size, with some to
+ * The room that a copy of the process's memory needs, from its current size, with some to
  * spare. Does not include shared and huge pages that it has not mapped. Returns 0 if that is more
  * than `percent` of the machine's available memory, or unknown.
  */

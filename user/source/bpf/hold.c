@@ -285,8 +285,8 @@ static int attach_held(struct hold *hold, struct traced_process *process,
 }
 
 /* Counts the gap of a program that was released before its probes were in place. */
-static void count_late(struct hold *hold, struct traced_process *process,
-		       const struct held_exec *held)
+static void count_release_gap(struct hold *hold, struct traced_process *process,
+			      const struct held_exec *held)
 {
 	uint64_t let_go_ns = exec_guard_let_go_ns(&hold->guard, held);
 
@@ -315,7 +315,7 @@ static int hold_process(struct trace_source *bpf, struct traced_process *process
 		err = attach_held(bpf->hold, process, held, &call);
 	exec_call_free(&call);
 	if (!err)
-		count_late(bpf->hold, process, held);
+		count_release_gap(bpf->hold, process, held);
 	return err;
 }
 

@@ -69,7 +69,7 @@ static bool is_gone(pid_t pid)
  * gone, all its records are in the ring buffer: what is still unknown after reading that was
  * dropped.
  */
-static int look_after_one(struct trace_source *bpf)
+static int check_one_exit(struct trace_source *bpf)
 {
 	struct record_exit end = {.head = {.kind = RECORD_EXIT}};
 	struct event event = {0};
@@ -78,7 +78,7 @@ static int look_after_one(struct trace_source *bpf)
 
 	if (!bpf->process_count)
 		return 0;
-	pid = bpf->processes[bpf->looked_after++ % bpf->process_count]->pid;
+	pid = bpf->processes[bpf->next_exit_check++ % bpf->process_count]->pid;
 	if (!is_gone(pid))
 		return 0;
 	err = ring_reader_read(bpf->reader, record_arrived, bpf);
@@ -114,7 +114,7 @@ struct deferred_records {
 	size_t exec_count, fork_count, mapping_count;
 };
 
-static void look_for_deferred(const struct trace_source *bpf, struct deferred_records *deferred)
+static void collect_deferred(const struct trace_source *bpf, struct deferred_records *deferred)
 {
 	deferred->exec_count = execs_deferred(bpf, deferred->execs);
 	deferred->fork_count = forks_deferred(bpf, deferred->forks);
@@ -150,10 +150,10 @@ static int bpf_drain(struct source *source)
 {
 	struct trace_source *bpf = bpf_of(source);
 	struct deferred_records deferred;
-	int err = translated_look_after(bpf, bpf->program->skeleton->bss->translators_begun);
+	int err = translated_check(bpf, bpf->program->skeleton->bss->translators_begun);
 	uint64_t waiting = ring_waiting(&bpf->ring);
 
-	look_for_deferred(bpf, &deferred);
+	collect_deferred(bpf, &deferred);
 	bpf->ring_peak = waiting > bpf->ring_peak ? waiting : bpf->ring_peak;
 	if (!err)
 		err = ring_reader_read(bpf->reader, record_arrived, bpf);
@@ -163,7 +163,7 @@ static int bpf_drain(struct source *source)
 		err = find_mappings(bpf, &deferred);
 	if (!err)
 		err = serve_held(bpf);
-	return err ? err : look_after_one(bpf);
+	return err ? err : check_one_exit(bpf);
 }
 
 static uint64_t bpf_ring_peak(struct source *source)

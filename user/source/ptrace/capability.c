@@ -72,7 +72,7 @@ static struct ptrace_trial try_child(void)
 	return trial;
 }
 
-static void judge_yama(struct capability *ret)
+static void check_yama(struct capability *ret)
 {
 	static const char *const words[] = {"off", "1: only launched programs", "2: only root",
 					    "3: nobody, until the next boot"};
@@ -97,6 +97,6 @@ size_t source_ptrace_capabilities(struct capability ret[CAPABILITY_MAX])
 			       : "code can be written through /proc/PID/mem",
 		   "a kernel with CONFIG_PROC_MEM_ALWAYS_FORCE or CONFIG_PROC_MEM_FORCE_PTRACE");
 	ret[2] = (struct capability){.name = "Yama"};
-	judge_yama(&ret[2]);
+	check_yama(&ret[2]);
 	return 3;
 }

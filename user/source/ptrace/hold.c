@@ -177,7 +177,7 @@ static bool hold_raise(const struct ptrace_hold *hold)
 	return write(hold->event, &one, sizeof(one)) == sizeof(one);
 }
 
-void holds_born(struct holds *holds, pid_t parent, pid_t child)
+void holds_child_created(struct holds *holds, pid_t parent, pid_t child)
 {
 	const struct ptrace_hold *of_parent = hold_of(holds, parent);
 	struct ptrace_hold *hold;

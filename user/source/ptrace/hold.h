@@ -17,7 +17,7 @@ struct holds {
 int hold_new(struct holds *holds, struct tracer_process *tracer_process,
 	     const struct hold_request *request, struct holder **ret_holder, struct error *err);
 /* Extends the holders of a process to its child. */
-void holds_born(struct holds *holds, pid_t parent, pid_t child);
+void holds_child_created(struct holds *holds, pid_t parent, pid_t child);
 /* A process is stopped at its exit: notifies its holder. Returns false if it has none. */
 bool holds_at_end(const struct holds *holds, pid_t pid);
 /* The process has exited. */

@@ -183,7 +183,7 @@ static int send_code(struct ptrace_source *ptrace, const struct traced_process *
 
 /* The current mappings have been delivered: passes them to the tracer process, and places
  * breakpoints. */
-static int look(struct ptrace_source *ptrace, struct traced_process *process)
+static int place_in_mappings(struct ptrace_source *ptrace, struct traced_process *process)
 {
 	struct proc_maps maps;
 	int err = proc_maps_read(proc_living_thread(process->pid), &maps);
@@ -198,13 +198,13 @@ static int look(struct ptrace_source *ptrace, struct traced_process *process)
 }
 
 /* A process that was killed meanwhile is not an error: its exit is in the ring. */
-static int look_again(struct ptrace_source *ptrace, struct traced_process *process,
-		      uint64_t time_ns)
+static int place_in_new_mappings(struct ptrace_source *ptrace, struct traced_process *process,
+				 uint64_t time_ns)
 {
 	int err = mappings_read(process, time_ns);
 
 	if (!err)
-		err = look(ptrace, process);
+		err = place_in_mappings(ptrace, process);
 	return err == -ENOMEM || err == -EPIPE ? err : 0;
 }
 
@@ -231,7 +231,7 @@ static int ptrace_held(struct trace_source *common, const struct record_head *he
 
 	if (head->kind == RECORD_AT_END)
 		return ptrace_at_end(ptrace, (pid_t)head->pid);
-	err = process ? look_again(ptrace, process, head->time_ns) : 0;
+	err = process ? place_in_new_mappings(ptrace, process, head->time_ns) : 0;
 	if (!err)
 		err = tracer_process_ask(&ptrace->tracer_process, REQUEST_GO_ON, (pid_t)head->tid);
 	return err == -ESRCH ? 0 : err;
@@ -307,7 +307,7 @@ static int ptrace_attach(struct source *source, pid_t pid, struct error *err)
 		return code;
 	code = traced_process_attach(process, err);
 	if (!code) {
-		code = look(ptrace, process);
+		code = place_in_mappings(ptrace, process);
 		if (code)
 			error_set(err, code, "%s", strerror(-code));
 	}
@@ -361,8 +361,9 @@ static int family_arrived(void *ctx, const void *data, size_t size)
 	int err = record_arrived(&ptrace->common, data, size);
 
 	if (head->kind == RECORD_FORK)
-		holds_born(&ptrace->holds, (pid_t)((const struct record_fork *)data)->parent,
-			   (pid_t)head->pid);
+		holds_child_created(&ptrace->holds,
+				    (pid_t)((const struct record_fork *)data)->parent,
+				    (pid_t)head->pid);
 	if (head->kind == RECORD_EXIT || head->kind == RECORD_LEAVE)
 		holds_over(&ptrace->holds, (pid_t)head->pid);
 	return err;

@@ -53,7 +53,7 @@ struct trace_source {
 	struct traced_process **processes; /* currently traced */
 	size_t process_count, process_capacity;
 	struct map64 index_of_pid;
-	size_t looked_after;     /* see look_after_one */
+	size_t next_exit_check;  /* see check_one_exit */
 	uint64_t newest_ns;      /* time of the newest event */
 	uint64_t calls_recorded; /* finished calls reported so far */
 	/* Only with BPF: */

@@ -272,7 +272,7 @@ static void count_gap(struct traced_process *process, uint64_t since_ns)
 
 /* Reads modules that user space does not know yet from /proc, which also gives their paths. The
  * time since the kernel reported them is a gap. */
-int mappings_read_late(struct traced_process *process, uint64_t since_ns)
+int mappings_read_with_gap(struct traced_process *process, uint64_t since_ns)
 {
 	int err;
 
@@ -315,7 +315,7 @@ static struct module *module_of_record(struct traced_process *process,
 }
 
 /* Probes a module that was not mapped by the dynamic linker. The time until now is a gap. */
-static int attach_late(struct traced_process *process, struct module *module, uint64_t since_ns)
+static int attach_with_gap(struct traced_process *process, struct module *module, uint64_t since_ns)
 {
 	int err;
 
@@ -339,7 +339,7 @@ int traced_process_mapping(struct traced_process *process, const struct record_m
 	int err = 0;
 
 	if (!record->end)
-		return mappings_read_late(process, record->head.time_ns);
+		return mappings_read_with_gap(process, record->head.time_ns);
 	if (!strcmp(record->names, VDSO_NAME)) {
 		err = vdso_open(process, vdso_is_64bit(record->start), &module);
 		if (err)
@@ -349,14 +349,14 @@ int traced_process_mapping(struct traced_process *process, const struct record_m
 	} else if (record->inode) {
 		module = module_of_record(process, record);
 		if (!module)
-			return mappings_read_late(process, record->head.time_ns);
+			return mappings_read_with_gap(process, record->head.time_ns);
 		mapping.module = module->id;
 		err = publish_module(
 			process, module,
 			unwind_file_key(record->dev_major, record->dev_minor, record->inode));
 		if (err)
 			return err;
-		err = attach_late(process, module, record->head.time_ns);
+		err = attach_with_gap(process, module, record->head.time_ns);
 		if (err)
 			return err;
 	}

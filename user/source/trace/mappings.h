@@ -18,7 +18,7 @@ int mappings_read(struct traced_process *process, uint64_t time_ns);
 
 /* The same for code that was mapped at `since_ns`: the time since then is a gap. A process that is
  * gone is not an error. */
-int mappings_read_late(struct traced_process *process, uint64_t since_ns);
+int mappings_read_with_gap(struct traced_process *process, uint64_t since_ns);
 
 /* Handles the record of a new executable mapping. Without a name and a range in the record, reads
  * the mappings from /proc. 0 or -errno. */

@@ -325,7 +325,7 @@ int traced_process_attach_again(struct traced_process *process, uint64_t since_n
 		leader_found(process, shared, since_ns);
 	else
 		process->gap_ns += clock_now_ns() - since_ns;
-	return err ? err : mappings_read_late(process, since_ns);
+	return err ? err : mappings_read_with_gap(process, since_ns);
 }
 
 /* A child has the probes that its parent had when it forked. Probes placed at that very time may be

@@ -134,7 +134,7 @@ static int decode_stack_dump(struct trace_source *trace, const struct record_hea
 	struct finished_stack stack;
 
 	if (stack_dump_finish(processes_find(trace, (pid_t)head->pid), dump, trace->config.depth,
-			      mappings_read_late, &stack))
+			      mappings_read_with_gap, &stack))
 		return 0;
 	stack_dump_remember(&trace->stack_dumps, dump->id, stack.id);
 	return deliver_stack(trace, event,

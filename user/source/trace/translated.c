@@ -123,7 +123,7 @@ static int resume(struct trace_source *trace)
 	return err;
 }
 
-int translated_look_after(struct trace_source *trace, uint32_t begun)
+int translated_check(struct trace_source *trace, uint32_t begun)
 {
 	struct shared_probes *shared = &trace->shared;
 	uint64_t now_ns = clock_now_ns();

@@ -19,7 +19,7 @@ int translated_leave(struct trace_source *trace, struct traced_process *process,
 void translated_pause(struct trace_source *trace);
 /* Checks if another translator has started (the BPF programs count them), or if the last one has
  * exited. Returns 0 or -ENOMEM. */
-int translated_look_after(struct trace_source *trace, uint32_t begun);
+int translated_check(struct trace_source *trace, uint32_t begun);
 /* How long the process has been without probes for this reason; 0 if it has them. */
 uint64_t translated_gap_ns(const struct traced_process *process);
 

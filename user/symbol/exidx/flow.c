@@ -157,40 +157,40 @@ static bool is_plain(const struct exidx_step *step)
 }
 
 /* The state of the first pass. */
-struct look {
+struct first_pass {
 	bool is_behind_end;
 	uint32_t first; /* offset of the first instruction that may start a function */
 	bool is_first_behind_end;
 	bool has_first;
 };
 
-static void look_at(struct follower *follower, uint32_t at, const struct exidx_step *step,
-		    struct look *look)
+static void first_pass_step(struct follower *follower, uint32_t at, const struct exidx_step *step,
+			    struct first_pass *pass)
 {
 	if (step->literal_size)
 		mark(follower, step->literal & ~1U, step->literal_size, MARK_DATA);
 	if (saves_link(step) && step->condition == EXIDX_ALWAYS) {
-		uint32_t first = look->has_first ? look->first : at;
+		uint32_t first = pass->has_first ? pass->first : at;
 		bool is_behind_end =
-			look->has_first ? look->is_first_behind_end : look->is_behind_end;
+			pass->has_first ? pass->is_first_behind_end : pass->is_behind_end;
 
 		place_at(follower, first)->marks |=
 			(uint8_t)(MARK_CANDIDATE | (is_behind_end ? MARK_BEHIND_END : 0));
 	}
-	if (is_pretended(step) && !look->has_first) {
-		look->has_first = true;
-		look->first = at;
-		look->is_first_behind_end = look->is_behind_end;
+	if (is_pretended(step) && !pass->has_first) {
+		pass->has_first = true;
+		pass->first = at;
+		pass->is_first_behind_end = pass->is_behind_end;
 	} else if (!is_pretended(step) && !is_plain(step)) {
-		look->has_first = false;
+		pass->has_first = false;
 	}
-	if (!look->is_behind_end || !is_plain(step))
-		look->is_behind_end = never_falls_through(step);
+	if (!pass->is_behind_end || !is_plain(step))
+		pass->is_behind_end = never_falls_through(step);
 }
 
-static void look_around(struct follower *follower)
+static void first_pass_run(struct follower *follower)
 {
-	struct look look = {.is_behind_end = true};
+	struct first_pass pass = {.is_behind_end = true};
 	uint32_t at = 0;
 
 	while (is_inside(follower, at)) {
@@ -198,13 +198,13 @@ static void look_around(struct follower *follower)
 		struct exidx_step step;
 
 		if (marks & MARK_DATA || (marks & MARK_ARM && at % 4)) {
-			look.is_behind_end |= (marks & MARK_DATA) != 0;
-			look.has_first = false;
+			pass.is_behind_end |= (marks & MARK_DATA) != 0;
+			pass.has_first = false;
 			at += HALF;
 			continue;
 		}
 		step = step_at(follower, at);
-		look_at(follower, at, &step, &look);
+		first_pass_step(follower, at, &step, &pass);
 		at += step.size > HALF ? step.size : HALF;
 	}
 }
@@ -574,7 +574,7 @@ int exidx_flow_follow(const struct exidx_flow_code *code, struct exidx_flow *ret
 	if (!follower.places)
 		return -ENOMEM;
 	mark_starts(&follower);
-	look_around(&follower);
+	first_pass_run(&follower);
 	follow_marked(&follower, MARK_ENTRY);
 	follow_marked(&follower, MARK_CANDIDATE);
 	put_rows(&follower);

@@ -16,9 +16,9 @@
 #include "symbol/liveness/decode/registers.h"
 #include "symbol/liveness/decode/step.h"
 
-#define LOOK_BYTES  512
-#define LOOK_STEPS  64
-#define LOOK_JUMPS  4
+#define WALK_BYTES  512
+#define WALK_STEPS  64
+#define WALK_JUMPS  4
 #define KNOWN_MAX   (1 << 16)
 #define THUNK_STEPS 2
 #define STUB_STEPS  2 /* endbr and the jump */
@@ -182,7 +182,7 @@ bool liveness_callee_is_twice_by_pointer(const struct liveness_callees *callees,
 
 static bool look_at(struct liveness_callees *callees, uint64_t address)
 {
-	callees->bytes = liveness_code_bytes(callees->code, address, LOOK_BYTES);
+	callees->bytes = liveness_code_bytes(callees->code, address, WALK_BYTES);
 	x86_walk_rewind(&callees->walk);
 	return callees->bytes.size != 0;
 }
@@ -205,7 +205,7 @@ static bool reads_return_address(const struct x86_walk *walk, int32_t sp, int32_
 	return false;
 }
 
-struct callee_look {
+struct callee_walk {
 	int32_t sp;
 	int32_t word;
 	int steps;
@@ -213,48 +213,47 @@ struct callee_look {
 };
 
 /* Walks to the next instruction that leaves the sequence. Returns its flow. */
-static enum liveness_flow look_on(struct liveness_callees *callees, struct callee_look *look,
+static enum liveness_flow walk_on(struct liveness_callees *callees, struct callee_walk *at,
 				  uint64_t *ret_target)
 {
 	struct liveness_step step;
 
-	while (look->steps < LOOK_STEPS && x86_walk_next(&callees->walk)) {
-		look->steps++;
-		step = (struct liveness_step){.sp = look->sp, .bp = LIVENESS_NOWHERE};
+	while (at->steps < WALK_STEPS && x86_walk_next(&callees->walk)) {
+		at->steps++;
+		step = (struct liveness_step){.sp = at->sp, .bp = LIVENESS_NOWHERE};
 		liveness_control(&callees->walk, &step);
 		*ret_target = step.target;
-		if (!look->read_at && look->sp != LIVENESS_LOST &&
-		    reads_return_address(&callees->walk, look->sp, look->word))
-			look->read_at = look->steps;
-		look->sp = liveness_sp_after(&step);
+		if (!at->read_at && at->sp != LIVENESS_LOST &&
+		    reads_return_address(&callees->walk, at->sp, at->word))
+			at->read_at = at->steps;
+		at->sp = liveness_sp_after(&step);
 		if (step.flow != LIVENESS_FLOW_NEXT && step.flow != LIVENESS_FLOW_BRANCH)
 			return (enum liveness_flow)step.flow;
 	}
 	return LIVENESS_FLOW_NEXT;
 }
 
-static enum liveness_callee look(struct liveness_callees *callees, uint64_t target)
+static enum liveness_callee classify(struct liveness_callees *callees, uint64_t target)
 {
 	int32_t word = callees->code->abi.word;
-	struct callee_look look = {.sp = -word, .word = word};
+	struct callee_walk at = {.sp = -word, .word = word};
 	enum liveness_flow flow = LIVENESS_FLOW_JUMP;
 	int jumps = 0;
 
-	for (; flow == LIVENESS_FLOW_JUMP && jumps < LOOK_JUMPS && look_at(callees, target);
+	for (; flow == LIVENESS_FLOW_JUMP && jumps < WALK_JUMPS && look_at(callees, target);
 	     jumps++)
-		flow = look_on(callees, &look, &target);
-	callees->cost += (uint64_t)look.steps;
-	if (look.read_at)
-		return look.read_at == 1 && flow == LIVENESS_FLOW_RETURN &&
-				       look.steps == THUNK_STEPS
+		flow = walk_on(callees, &at, &target);
+	callees->cost += (uint64_t)at.steps;
+	if (at.read_at)
+		return at.read_at == 1 && flow == LIVENESS_FLOW_RETURN && at.steps == THUNK_STEPS
 			       ? LIVENESS_CALLEE_ORDINARY
 			       : LIVENESS_CALLEE_TWICE;
 	if (flow != LIVENESS_FLOW_TAIL && flow != LIVENESS_FLOW_ANYWHERE)
 		return LIVENESS_CALLEE_ORDINARY;
 	if (liveness_callee_is_twice_by_pointer(callees, &callees->walk))
 		return LIVENESS_CALLEE_TWICE;
-	return jumps == 1 && look.steps <= STUB_STEPS ? LIVENESS_CALLEE_STUB
-						      : LIVENESS_CALLEE_ORDINARY;
+	return jumps == 1 && at.steps <= STUB_STEPS ? LIVENESS_CALLEE_STUB
+						    : LIVENESS_CALLEE_ORDINARY;
 }
 
 enum liveness_callee liveness_callee(struct liveness_callees *callees, uint64_t target)
@@ -263,9 +262,9 @@ enum liveness_callee liveness_callee(struct liveness_callees *callees, uint64_t 
 
 	if (known != MAP64_NONE)
 		return (enum liveness_callee)known;
-	known = look(callees, target);
+	known = classify(callees, target);
 	if (callees->known.count >= KNOWN_MAX)
 		map64_free(&callees->known);
-	map64_set(&callees->known, target, known); /* on failure, look again next time */
+	map64_set(&callees->known, target, known); /* on failure, try again next time */
 	return (enum liveness_callee)known;
 }

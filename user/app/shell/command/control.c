@@ -32,7 +32,7 @@ static const char *show_name(size_t index)
 
 static struct snapshot_sum lost_of(const struct snapshot_site *site)
 {
-	return snapshot_lost(site->leaks.classes);
+	return snapshot_leaked(site->leaks.classes);
 }
 
 static const struct snapshot_site *site_in(const struct snapshot *snapshot,
@@ -81,7 +81,7 @@ static int collect_process(const struct snapshot_process *process, const struct 
 	return 0;
 }
 
-static int compare_lost(const void *a, const void *b)
+static int compare_leaked(const void *a, const void *b)
 {
 	const struct site_row *left = a, *right = b;
 	uint64_t left_bytes = lost_of(left->site).bytes, right_bytes = lost_of(right->site).bytes;
@@ -145,10 +145,10 @@ static void write_sum(struct page *page, const struct snapshot_process *process)
 static int write_rows(struct shell *shell, const struct shell_view *view,
 		      const struct shell_rows *rows, struct page *page, struct error *err)
 {
-	const struct site_look look = {.now_ns = view->snapshot->taken_ns,
-				       .several = view->several,
-				       .changes = true,
-				       .leaks = true};
+	const struct site_table_options look = {.now_ns = view->snapshot->taken_ns,
+						.several = view->several,
+						.changes = true,
+						.leaks = true};
 	size_t shown = shell_rows_shown(shell, rows);
 	int code = shell_rows_name(shell, view, rows, shown, err);
 
@@ -191,7 +191,7 @@ static int show_scan(struct shell *shell, const struct shell_view *before, pid_t
 			code = error_set(err, -ENOMEM, "out of memory");
 	}
 	if (rows.list.count)
-		qsort(rows.list.items, rows.list.count, sizeof(*rows.list.items), compare_lost);
+		qsort(rows.list.items, rows.list.count, sizeof(*rows.list.items), compare_leaked);
 	if (!code)
 		code = write_rows(shell, &view, &rows, &page, err);
 	vec_free(&rows.list);

@@ -106,9 +106,9 @@ static int part_collect(const struct shell_diff *diff, const struct site_change 
 
 static int part_write(struct shell_diff *diff, const struct site_change *part, struct error *err)
 {
-	struct site_look look = {.now_ns = diff->view.snapshot->taken_ns,
-				 .several = diff->view.several,
-				 .changes = true};
+	struct site_table_options look = {.now_ns = diff->view.snapshot->taken_ns,
+					  .several = diff->view.several,
+					  .changes = true};
 	struct shell_rows rows;
 	size_t shown;
 	int code = part_collect(diff, part, &rows);

@@ -77,7 +77,7 @@ static void put_leaks(struct table *table, const struct snapshot_process *proces
 	table_text(table, definite->blocks ? STYLE_WARNING : STYLE_PLAIN,
 		   count_format(definite->blocks, text));
 	table_text(table, definite->blocks ? STYLE_WARNING : STYLE_PLAIN,
-		   bytes_format(snapshot_lost(process->scan.classes).bytes, text));
+		   bytes_format(snapshot_leaked(process->scan.classes).bytes, text));
 }
 
 static void put_status(struct table *table, const struct snapshot_process *process)

@@ -114,7 +114,7 @@ static int show_site(struct shell *shell, const char *word, struct error *err)
 {
 	struct page page = shell_page(shell);
 	struct shell_rows rows = {0};
-	struct site_look look = {0};
+	struct site_table_options look = {0};
 	struct shell_view view;
 	struct site_row row;
 	int code = shell_site_find(shell, word, &view, &row, err);
@@ -204,9 +204,9 @@ static void write_matches(struct shell *shell, const struct shell_view *view,
 			  const struct shell_rows *rows)
 {
 	struct page page = shell_page(shell);
-	struct site_look look = {.now_ns = view->snapshot->taken_ns,
-				 .sort = shell->settings.sort,
-				 .several = view->several};
+	struct site_table_options look = {.now_ns = view->snapshot->taken_ns,
+					  .sort = shell->settings.sort,
+					  .several = view->several};
 	size_t shown = shell_rows_shown(shell, rows);
 	char text[AMOUNT_SIZE];
 

@@ -102,10 +102,10 @@ static void put_header(const struct top *top, struct page *page, const struct sh
 static int draw_rows(struct top *top, struct page *page, const struct shell_view *view,
 		     const struct shell_view *before, size_t room, struct error *err)
 {
-	struct site_look look = {.now_ns = view->snapshot->taken_ns,
-				 .sort = top->choice.sort,
-				 .several = view->several,
-				 .changes = true};
+	struct site_table_options look = {.now_ns = view->snapshot->taken_ns,
+					  .sort = top->choice.sort,
+					  .several = view->several,
+					  .changes = true};
 	uint64_t interval_ns = view->snapshot->taken_ns - before->snapshot->taken_ns;
 	struct shell_rows rows, rates;
 	size_t shown;

@@ -40,7 +40,7 @@ static const char *time_text(char text[LINE_SIZE])
 }
 
 /* Runs the command and returns its output; NULL with a message if it fails. */
-static char *watch_look(struct watch *watch, struct error *err)
+static char *watch_run(struct watch *watch, struct error *err)
 {
 	struct shell *shell = watch->shell;
 	struct shell_output seen = shell->output;
@@ -68,7 +68,7 @@ static char *watch_look(struct watch *watch, struct error *err)
 static int watch_once(struct watch *watch, struct error *err)
 {
 	FILE *out = watch->shell->output.stream;
-	char *text = watch_look(watch, err), at[LINE_SIZE];
+	char *text = watch_run(watch, err), at[LINE_SIZE];
 
 	if (!text)
 		return err->code;

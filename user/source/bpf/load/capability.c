@@ -221,7 +221,7 @@ static struct program_trial try_programs(void)
 	return trial;
 }
 
-static void judge_programs(const struct program_trial *trial, struct capability *ret)
+static void check_programs(const struct program_trial *trial, struct capability *ret)
 {
 	char text[160] = "a test call was not traced";
 
@@ -231,14 +231,14 @@ static void judge_programs(const struct program_trial *trial, struct capability 
 		   "see the lines above; mtrace-bpf -vv shows the kernel's messages");
 }
 
-static void judge_stacks(const struct program_trial *trial, struct capability *ret)
+static void check_stacks(const struct program_trial *trial, struct capability *ret)
 {
 	detail_set(ret, trial->unwinds,
 		   trial->unwinds ? "unwind tables" : "the kernel rejects the unwinder",
 		   "a newer kernel; until then, stacks use frame pointers");
 }
 
-static void judge_seccomp(const struct program_trial *trial, struct capability *ret)
+static void check_seccomp(const struct program_trial *trial, struct capability *ret)
 {
 	if (!trial->works)
 		detail_set(ret, false, "not known", "the BPF programs must work first");
@@ -249,7 +249,7 @@ static void judge_seccomp(const struct program_trial *trial, struct capability *
 			   "Linux 6.14 or newer; until then, these processes are refused");
 }
 
-static void judge_children(const struct program_trial *trial, struct capability *ret)
+static void check_children(const struct program_trial *trial, struct capability *ret)
 {
 	char text[160] = "not known";
 
@@ -285,18 +285,18 @@ static const struct {
 static const struct {
 	const char *name;
 	bool needed;
-	void (*judge)(const struct program_trial *trial, struct capability *ret);
-} judgements[] = {
-	{"BPF programs", true, judge_programs},
-	{"exact stacks", false, judge_stacks},
-	{"seccomp targets", false, judge_seccomp},
-	{"child processes", false, judge_children},
+	void (*check)(const struct program_trial *trial, struct capability *ret);
+} trial_checks[] = {
+	{"BPF programs", true, check_programs},
+	{"exact stacks", false, check_stacks},
+	{"seccomp targets", false, check_seccomp},
+	{"child processes", false, check_children},
 };
 
-#define CHECK_COUNT     (sizeof(checks) / sizeof(checks[0]))
-#define JUDGEMENT_COUNT (sizeof(judgements) / sizeof(judgements[0]))
+#define CHECK_COUNT       (sizeof(checks) / sizeof(checks[0]))
+#define TRIAL_CHECK_COUNT (sizeof(trial_checks) / sizeof(trial_checks[0]))
 
-_Static_assert(CHECK_COUNT + JUDGEMENT_COUNT <= CAPABILITY_MAX, "room for every check");
+_Static_assert(CHECK_COUNT + TRIAL_CHECK_COUNT <= CAPABILITY_MAX, "room for every check");
 
 size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 {
@@ -306,10 +306,10 @@ size_t source_bpf_capabilities(struct capability ret[CAPABILITY_MAX])
 		*ret = (struct capability){.name = checks[i].name, .needed = checks[i].needed};
 		checks[i].check(ret);
 	}
-	for (size_t i = 0; i < JUDGEMENT_COUNT; i++, ret++) {
-		*ret = (struct capability){.name = judgements[i].name,
-					   .needed = judgements[i].needed};
-		judgements[i].judge(&trial, ret);
+	for (size_t i = 0; i < TRIAL_CHECK_COUNT; i++, ret++) {
+		*ret = (struct capability){.name = trial_checks[i].name,
+					   .needed = trial_checks[i].needed};
+		trial_checks[i].check(&trial, ret);
 	}
-	return CHECK_COUNT + JUDGEMENT_COUNT;
+	return CHECK_COUNT + TRIAL_CHECK_COUNT;
 }

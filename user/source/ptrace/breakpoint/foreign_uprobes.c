@@ -57,13 +57,13 @@ static uint64_t later(uint64_t one_ns, uint64_t other_ns)
 }
 
 /* Until a breakpoint is hit, it is unknown whether hits reach us. */
-static void doubt(struct owner *owner, uint64_t now_ns)
+static void suspect_uprobes(struct owner *owner, uint64_t now_ns)
 {
-	owner->doubted = true;
+	owner->unconfirmed = true;
 	owner->uprobes_ns = now_ns;
 }
 
-static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
+static void check_owner(const struct tracer *tracer, struct owner *owner, uint64_t now_ns)
 {
 	uint64_t since_ns;
 
@@ -72,10 +72,10 @@ static void look_at(const struct tracer *tracer, struct owner *owner, uint64_t n
 	since_ns = restore_all(owner->memory, now_ns);
 	if (since_ns) {
 		owner->losses[LOSS_GAP_NS] += now_ns - later(since_ns, owner->uprobes_ns);
-		doubt(owner, now_ns);
+		suspect_uprobes(owner, now_ns);
 	} else if (!owner->has_uprobes && has_uprobes(owner->pid)) {
 		owner->has_uprobes = true;
-		owner->uprobes_ns = later(tracer->looked_ns, last_hit_ns(owner->memory));
+		owner->uprobes_ns = later(tracer->checked_ns, last_hit_ns(owner->memory));
 	}
 }
 
@@ -84,14 +84,14 @@ void foreign_uprobes_start(struct owner *owner)
 {
 	owner->has_uprobes = has_uprobes(owner->pid);
 	if (owner->has_uprobes)
-		doubt(owner, clock_now_ns());
+		suspect_uprobes(owner, clock_now_ns());
 }
 
 void foreign_uprobes_hit(struct owner *owner)
 {
-	if (!owner->doubted)
+	if (!owner->unconfirmed)
 		return;
-	owner->doubted = false;
+	owner->unconfirmed = false;
 	owner->uprobes_ns = 0;
 }
 
@@ -100,23 +100,23 @@ void foreign_uprobes_check(struct tracer *tracer)
 	uint64_t now_ns = clock_now_ns();
 	struct owner *const *owner;
 
-	if (now_ns - tracer->looked_ns < LOOK_NS)
+	if (now_ns - tracer->checked_ns < LOOK_NS)
 		return;
 	vec_each (owner, &tracer->owners)
-		look_at(tracer, *owner, now_ns);
-	tracer->looked_ns = now_ns;
+		check_owner(tracer, *owner, now_ns);
+	tracer->checked_ns = now_ns;
 }
 
 void foreign_uprobes_check_now(const struct tracer *tracer, struct owner *owner)
 {
-	look_at(tracer, owner, clock_now_ns());
+	check_owner(tracer, owner, clock_now_ns());
 }
 
 /* No gap while other breakpoints are hit: partial losses show up in the model. */
 uint64_t foreign_uprobes_gap_ns(const struct owner *owner)
 {
 	if (!owner->uprobes_ns ||
-	    (!owner->doubted && last_hit_ns(owner->memory) > owner->uprobes_ns))
+	    (!owner->unconfirmed && last_hit_ns(owner->memory) > owner->uprobes_ns))
 		return 0;
 	return clock_now_ns() - owner->uprobes_ns;
 }

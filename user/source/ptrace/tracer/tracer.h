@@ -35,7 +35,7 @@ struct owner {
 	uint64_t losses[LOSS_COUNT];
 	bool has_uprobes;    /* another tool has placed uprobes while we trace it */
 	uint64_t uprobes_ns; /* placed then or later; 0: they are gone */
-	bool doubted;        /* our breakpoints may not be hit, since uprobes_ns */
+	bool unconfirmed;    /* our breakpoints may not be hit, since uprobes_ns */
 };
 
 #define SEEN_STACKS 65536 /* a power of two */
@@ -43,24 +43,24 @@ struct owner {
 
 enum task_state {
 	TASK_RUNS,
-	TASK_EARLY,   /* stopped, until its creator reports what it is */
-	TASK_HELD,    /* stopped until the command resumes it */
-	TASK_FROZEN,  /* stopped because its process is frozen */
-	TASK_EXITING, /* stopped at the start of its exit */
-	TASK_LEFT,    /* resumed from there; it only has to exit */
+	TASK_UNANNOUNCED, /* stopped, until its creator reports what it is */
+	TASK_HELD,        /* stopped until the command resumes it */
+	TASK_FROZEN,      /* stopped because its process is frozen */
+	TASK_EXITING,     /* stopped at the start of its exit */
+	TASK_LEFT,        /* resumed from there; it only has to exit */
 };
 
 struct task {
 	pid_t tid;
 	enum task_state state;
-	bool leaves;         /* not to be traced: detach at its next stop */
-	bool meets_new_code; /* in a mapping that the command has not seen: hold it */
-	uint64_t early_ns;   /* since when */
-	bool listens;        /* frozen: job control has stopped it */
-	int signal;          /* frozen: deliver it when resumed */
-	uint64_t done_ip;    /* the hit there is handled except for the instruction … */
-	uint64_t done_sp;    /* … with that stack pointer */
-	struct owner *owner; /* NULL while TASK_EARLY */
+	bool leaves;             /* not to be traced: detach at its next stop */
+	bool meets_new_code;     /* in a mapping that the command has not seen: hold it */
+	uint64_t unannounced_ns; /* since when */
+	bool listens;            /* frozen: job control has stopped it */
+	int signal;              /* frozen: deliver it when resumed */
+	uint64_t done_ip;        /* the hit there is handled except for the instruction … */
+	uint64_t done_sp;        /* … with that stack pointer */
+	struct owner *owner;     /* NULL while TASK_UNANNOUNCED */
 	struct task_calls *calls;
 };
 
@@ -76,14 +76,14 @@ struct tracer {
 	struct map64 index; /* tid → index into tasks */
 	VEC(struct task *) tasks;
 	VEC(struct owner *) owners;
-	bool early;                  /* some threads are TASK_EARLY: recheck them */
+	bool has_unannounced;        /* some threads are TASK_UNANNOUNCED: recheck them */
 	struct owner graves[GRAVES]; /* see orphans.h: a ring buffer … */
 	uint64_t buried;             /* … and how many were ever added */
 	struct owner *stopping;      /* a request waits until it is stopped … */
 	bool stopping_gone;          /* it has exited */
 	uint64_t deadline_ns;        /* … until this time */
 	uint64_t stops;              /* at breakpoints */
-	uint64_t looked_ns;          /* last check of the breakpoints */
+	uint64_t checked_ns;         /* last check of the breakpoints */
 	int processor;               /* CPU that we run on, or -1 */
 	struct stop_wait wait;
 	uint64_t images; /* number of images so far */

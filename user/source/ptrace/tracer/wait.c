@@ -18,12 +18,12 @@
 
 #include "os/process/proc.h"
 
-#define AWAKE_NS     50000
-#define LOOKS        16 /* polls between two reads of the clock */
-#define TRUST_MAX    8
-#define LOOKS_JUDGED 64
-#define PAUSE_FIRST  64
-#define PAUSE_LAST   16384
+#define AWAKE_NS        50000
+#define POLLS           16 /* polls between two reads of the clock */
+#define TRUST_MAX       8
+#define POLLS_EVALUATED 64
+#define PAUSE_FIRST     64
+#define PAUSE_LAST      16384
 
 void stop_wait_begin(struct stop_wait *wait)
 {
@@ -33,13 +33,13 @@ void stop_wait_begin(struct stop_wait *wait)
 	wait->alone = sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 2;
 }
 
-static pid_t look(int *ret_status)
+static pid_t poll_children(int *ret_status)
 {
 	uint64_t until_ns = clock_now_ns() + AWAKE_NS;
 	pid_t tid = 0;
 
 	do {
-		for (int i = 0; i < LOOKS && !tid; i++)
+		for (int i = 0; i < POLLS && !tid; i++)
 			tid = waitpid(-1, ret_status, __WALL | WNOHANG);
 	} while (!tid && clock_now_ns() < until_ns);
 	return tid;
@@ -59,11 +59,11 @@ static bool is_in_its_way(struct stop_wait *wait)
 	struct rusage usage = {0};
 	long before = wait->displaced;
 
-	if (++wait->looks % LOOKS_JUDGED)
+	if (++wait->polls % POLLS_EVALUATED)
 		return false;
 	getrusage(RUSAGE_THREAD, &usage);
 	wait->displaced = usage.ru_nivcsw;
-	return wait->displaced - before > LOOKS_JUDGED / 2;
+	return wait->displaced - before > POLLS_EVALUATED / 2;
 }
 
 static void paid(struct stop_wait *wait)
@@ -81,7 +81,7 @@ pid_t stop_await(struct stop_wait *wait, int *ret_status)
 	pid_t tid = 0;
 
 	if (!wait->alone && (wait->trust || ++wait->paused > wait->pause)) {
-		tid = look(ret_status);
+		tid = poll_children(ret_status);
 		if (tid > 0)
 			paid(wait);
 		else

@@ -12,7 +12,7 @@ struct stop_wait {
 	uint32_t trust;  /* how often polling has recently paid off */
 	uint32_t pause;  /* stops without polling after it did not pay off … */
 	uint32_t paused; /* … and how many of these have passed */
-	uint32_t looks;  /* successful polls */
+	uint32_t polls;  /* successful polls */
 	long displaced;  /* involuntary context switches at the last evaluation */
 };
 

@@ -148,8 +148,8 @@ static void follow_child(struct tracer *tracer, const struct task *parent, pid_t
 	adopt(tracer, pid, owner, parent->calls, false);
 }
 
-static void process_born(struct tracer *tracer, const struct task *parent, pid_t child,
-			 struct space *memory)
+static void process_created(struct tracer *tracer, const struct task *parent, pid_t child,
+			    struct space *memory)
 {
 	bool shares = memory == parent->owner->memory;
 
@@ -159,17 +159,17 @@ static void process_born(struct tracer *tracer, const struct task *parent, pid_t
 		leave_child(tracer, child, memory, shares);
 }
 
-void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child)
+void orphan_created(struct tracer *tracer, const struct task *parent, pid_t child)
 {
 	struct space *memory;
 
 	if (space_fork(&memory, parent->owner->memory, child))
 		return; /* it was killed */
 	breakpoints_forget_unmapped(memory);
-	process_born(tracer, parent, child, memory);
+	process_created(tracer, parent, child, memory);
 }
 
-void child_born(struct tracer *tracer, const struct task *parent, pid_t child, bool shares)
+void child_created(struct tracer *tracer, const struct task *parent, pid_t child, bool shares)
 {
 	struct space *memory = parent->owner->memory;
 
@@ -177,10 +177,10 @@ void child_born(struct tracer *tracer, const struct task *parent, pid_t child, b
 		memory->users++;
 	else if (space_fork(&memory, memory, child))
 		return; /* it was killed */
-	process_born(tracer, parent, child, memory);
+	process_created(tracer, parent, child, memory);
 }
 
-static void born(struct tracer *tracer, struct task *task)
+static void child_reported(struct tracer *tracer, struct task *task)
 {
 	uint64_t flags = fork_flags(task);
 	unsigned long number;
@@ -194,7 +194,7 @@ static void born(struct tracer *tracer, struct task *task)
 	if (flags & CLONE_THREAD)
 		adopt(tracer, (pid_t)number, task->owner, NULL, tracer->detaches);
 	else
-		child_born(tracer, task, (pid_t)number, flags & CLONE_VM);
+		child_created(tracer, task, (pid_t)number, flags & CLONE_VM);
 }
 
 /*
@@ -260,7 +260,7 @@ void task_event(struct tracer *tracer, struct task *task, int event)
 		return;
 	}
 	if (task_has_child(event))
-		born(tracer, task);
+		child_reported(tracer, task);
 	if (tracer->detaches || task->leaves)
 		task_let_go(tracer, task, 0);
 	else

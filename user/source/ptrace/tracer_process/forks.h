@@ -9,10 +9,10 @@
 void task_event(struct tracer *tracer, struct task *task, int event);
 /* Handles a new process, which its parent has reported or never will. `shares`: it shares the
  * parent's memory. */
-void child_born(struct tracer *tracer, const struct task *parent, pid_t child, bool shares);
+void child_created(struct tracer *tracer, const struct task *parent, pid_t child, bool shares);
 /* The same if the parent has exited. `parent` stands for it, but may have breakpoints that the
  * child lacks. */
-void orphan_born(struct tracer *tracer, const struct task *parent, pid_t child);
+void orphan_created(struct tracer *tracer, const struct task *parent, pid_t child);
 /* Returns true if the event creates a thread or process that must be handled. */
 bool task_has_child(int event);
 #endif

@@ -91,9 +91,9 @@ static void orphan_adopt(struct tracer *tracer, struct task *task, struct space 
 	}
 	parent.tid = parent.owner->pid;
 	if (living && shares_memory(parent.tid, task->tid))
-		child_born(tracer, &parent, task->tid, true);
+		child_created(tracer, &parent, task->tid, true);
 	else
-		orphan_born(tracer, &parent, task->tid);
+		orphan_created(tracer, &parent, task->tid);
 }
 
 /* Returns true if the memory belongs to the parent's previous image. */
@@ -125,7 +125,8 @@ static void hear(struct tracer *tracer, const struct owner *owner)
 }
 
 /* Only processes are orphans: threads belong to theirs. */
-static bool is_orphan(struct tracer *tracer, pid_t tid, uint64_t early_ns, struct space *memory)
+static bool is_orphan(struct tracer *tracer, pid_t tid, uint64_t unannounced_ns,
+		      struct space *memory)
 {
 	const struct owner *parent;
 	struct proc_info info;
@@ -139,38 +140,39 @@ static bool is_orphan(struct tracer *tracer, pid_t tid, uint64_t early_ns, struc
 		is = false;
 	else if (!parent || is_of_former_image(tracer, memory, parent))
 		is = true;
-	else if (clock_now_ns() - early_ns > PARENT_WAIT_NS) {
+	else if (clock_now_ns() - unannounced_ns > PARENT_WAIT_NS) {
 		hear(tracer, parent);
 		task = task_find(tracer, tid);
-		is = task && task->state == TASK_EARLY;
+		is = task && task->state == TASK_UNANNOUNCED;
 	}
 	proc_info_free(&info);
 	return is;
 }
 
-static void look_at(struct tracer *tracer, pid_t tid, uint64_t early_ns)
+static void check_orphan(struct tracer *tracer, pid_t tid, uint64_t unannounced_ns)
 {
 	struct space *memory;
 
 	if (space_open(&memory, tid))
 		return;
-	if (is_orphan(tracer, tid, early_ns, memory))
+	if (is_orphan(tracer, tid, unannounced_ns, memory))
 		orphan_adopt(tracer, task_find(tracer, tid), memory);
 	space_unref(memory);
 }
 
-bool orphans_look(struct tracer *tracer)
+bool orphans_check(struct tracer *tracer)
 {
 	bool any = false;
 
-	for (size_t i = tracer->early ? tracer->tasks.count : 0; i--;) {
+	for (size_t i = tracer->has_unannounced ? tracer->tasks.count : 0; i--;) {
 		const struct task *task = i < tracer->tasks.count ? tracer->tasks.items[i] : NULL;
 
-		if (!task || task->state != TASK_EARLY)
+		if (!task || task->state != TASK_UNANNOUNCED)
 			continue;
 		any = true;
-		look_at(tracer, task->tid, task->early_ns); /* may add and remove other tasks */
+		check_orphan(tracer, task->tid,
+			     task->unannounced_ns); /* may add and remove other tasks */
 	}
-	tracer->early = any;
+	tracer->has_unannounced = any;
 	return any;
 }

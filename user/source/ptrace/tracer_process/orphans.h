@@ -11,6 +11,6 @@
 #include "source/ptrace/tracer/tracer.h"
 
 /* Checks the threads that are not reported yet. Returns true if some must be rechecked. */
-bool orphans_look(struct tracer *tracer);
+bool orphans_check(struct tracer *tracer);
 
 #endif

@@ -123,7 +123,7 @@ static void trapped(struct tracer *tracer, struct task *task)
 		return;
 	}
 	arch_set_ip(&registers, address);
-	breakpoint->hit_ns = tracer->looked_ns;
+	breakpoint->hit_ns = tracer->checked_ns;
 	foreign_uprobes_hit(task->owner);
 	if (!task->owner->bystander && !is_done(task, &registers))
 		held = calls_hit(tracer, task, breakpoint, &registers) || task->meets_new_code;
@@ -218,9 +218,9 @@ static void task_stopped(struct tracer *tracer, struct task *task, int status)
 	int event = EVENT_OF(status);
 
 	if (!task->owner) {
-		task->state = TASK_EARLY;
-		task->early_ns = clock_now_ns();
-		tracer->early = true;
+		task->state = TASK_UNANNOUNCED;
+		task->unannounced_ns = clock_now_ns();
+		tracer->has_unannounced = true;
 		return;
 	}
 	if ((task->leaves || tracer->detaches) && !task_has_child(event)) {
@@ -387,7 +387,7 @@ bool tasks_remain(const struct tracer *tracer)
 	struct task *const *task;
 
 	vec_each (task, &tracer->tasks)
-		if ((*task)->leaves || (*task)->state == TASK_EARLY)
+		if ((*task)->leaves || (*task)->state == TASK_UNANNOUNCED)
 			return true;
 	return false;
 }

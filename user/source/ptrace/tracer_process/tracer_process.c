@@ -30,7 +30,7 @@
 #include "source/ptrace/tracer_process/tasks.h"
 #include "source/ptrace/tracer/tracer.h"
 
-#define LOOK_TURNS   64 /* stops in a row, after which to look for other events */
+#define CHECK_TURNS  64 /* stops in a row, after which to look for other events */
 #define STOP_WAIT_NS 2000000000ULL
 #define TICK_US      1000 /* while something must be rechecked */
 #define IDLE_TICK_US 200000
@@ -226,7 +226,7 @@ static void tick(struct tracer *tracer, bool often)
 }
 
 /* Looks for events other than stops. */
-static void look_around(struct tracer *tracer)
+static void check_events(struct tracer *tracer)
 {
 	struct mailbox *mailbox = tracer->shared->mailbox;
 	bool orphans;
@@ -240,7 +240,7 @@ static void look_around(struct tracer *tracer)
 		tasks_leave(tracer);
 	}
 	foreign_uprobes_check(tracer);
-	orphans = orphans_look(tracer);
+	orphans = orphans_check(tracer);
 	tick(tracer, tracer->stopping || exit_hold_recheck(tracer) || orphans);
 }
 
@@ -258,7 +258,7 @@ static void watch(struct tracer *tracer)
 
 	tracer->ticks_often = true;
 	tracer->processor = -1;
-	tracer->looked_ns = clock_now_ns();
+	tracer->checked_ns = clock_now_ns();
 	tick(tracer, false);
 	stop_wait_begin(&tracer->wait);
 	while (!tracer->detaches || tasks_remain(tracer)) {
@@ -270,8 +270,8 @@ static void watch(struct tracer *tracer)
 		else if (errno == ECHILD && !tracer->detaches)
 			wait_for_command(tracer);
 		if (tid <= 0 || mailbox_is_ringing(tracer->shared->mailbox) || tracer->undecided ||
-		    (tracer->early && !tracer->ticks_often) || !(++turns % LOOK_TURNS))
-			look_around(tracer);
+		    (tracer->has_unannounced && !tracer->ticks_often) || !(++turns % CHECK_TURNS))
+			check_events(tracer);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks the releases of a process (sanity.h). */
-#ifndef MTRACE_MODEL_PROCESS_JUDGE_H
-#define MTRACE_MODEL_PROCESS_JUDGE_H
+#ifndef MTRACE_MODEL_PROCESS_SANITY_CHECK_H
+#define MTRACE_MODEL_PROCESS_SANITY_CHECK_H
 
 #include <stdbool.h>
 
@@ -15,6 +15,6 @@ int sanity_released(struct process *process, const struct event *event, const st
 int sanity_bad_free(struct process *process, const struct event *event);
 /* Returns true if an error of this kind is certain, in view of dropped events and blocks that were
  * not seen. */
-bool sanity_judges(const struct process *process, enum sanity_kind kind);
+bool sanity_is_certain(const struct process *process, enum sanity_kind kind);
 
 #endif

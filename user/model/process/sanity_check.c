@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "model/process/judge.h"
+#include "model/process/sanity_check.h"
 
 #include <errno.h>
 
@@ -51,7 +51,7 @@ static bool is_size_wrong(const struct event *event, const struct block *block)
 	       (passed > block->size || block->size - passed > event->call.slack);
 }
 
-static int judge_release(struct process *process, const struct event *event,
+static int check_release(struct process *process, const struct event *event,
 			 const struct block *block, uint32_t stack)
 {
 	enum allocator_kind released = allocator_kind_of_release(process, event);
@@ -91,7 +91,7 @@ int sanity_released(struct process *process, const struct event *event, const st
 
 	if (event_stack(process, event, &freed.stack) || freed_remember(process, &freed))
 		return -ENOMEM;
-	return block->site == SITE_NONE ? 0 : judge_release(process, event, block, freed.stack);
+	return block->site == SITE_NONE ? 0 : check_release(process, event, block, freed.stack);
 }
 
 static struct sanity_error double_free_of(const struct freed *freed, uint32_t stack)
@@ -149,7 +149,7 @@ static bool is_lossless(const struct snapshot_losses *losses)
 	       !losses->gap_ns && !losses->collisions;
 }
 
-bool sanity_judges(const struct process *process, enum sanity_kind kind)
+bool sanity_is_certain(const struct process *process, enum sanity_kind kind)
 {
 	struct snapshot_losses losses = process_losses(process);
 	bool lossless = is_lossless(&losses) && is_lossless(&process->found);

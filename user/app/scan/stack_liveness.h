@@ -12,8 +12,8 @@
  * or that lie at or above a frame that cannot be unwound, and about registers whose next reader
  * would be such a frame.
  */
-#ifndef MTRACE_APP_SCAN_STACK_JUDGE_H
-#define MTRACE_APP_SCAN_STACK_JUDGE_H
+#ifndef MTRACE_APP_SCAN_STACK_LIVENESS_H
+#define MTRACE_APP_SCAN_STACK_LIVENESS_H
 
 #include <stddef.h>
 
@@ -23,10 +23,10 @@
 #include "scan/scan_types.h"
 #include "symbol/elf/module_table.h"
 
-struct stack_judge;
+struct stack_liveness;
 
-/* The input of the judge, which must outlive it. */
-struct stack_judge_config {
+/* The input; must outlive struct stack_liveness. */
+struct stack_liveness_config {
 	const struct process *process; /* its mappings locate code */
 	struct module_table *modules;
 	struct parser *parser;
@@ -39,11 +39,13 @@ struct stack_judge_config {
  * Copies what it needs from the registers. Returns 0, -ENOMEM, or -ENOTSUP for threads on
  * processors whose code cannot be analysed.
  */
-int stack_judge_new(struct stack_judge **ret_judge, const struct stack_judge_config *config,
-		    const struct thread_registers *threads, size_t thread_count);
-/* For scan_input.judge, with the judge as ctx. Call it from the thread that uses the parser. */
-int stack_judge_ask(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
-		    size_t count);
-void stack_judge_free(struct stack_judge *judge); /* NULL is fine */
+int stack_liveness_new(struct stack_liveness **ret_liveness,
+		       const struct stack_liveness_config *config,
+		       const struct thread_registers *threads, size_t thread_count);
+/* For scan_input.classify, with struct stack_liveness as ctx. Call it from the thread that uses the
+ * parser. */
+int stack_liveness_classify(void *ctx, const struct scan_memory *memory,
+			    struct scan_reference *references, size_t count);
+void stack_liveness_free(struct stack_liveness *liveness); /* NULL is fine */
 
 #endif

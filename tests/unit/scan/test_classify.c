@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* References on stacks and in registers that the judge of a scan can exclude, and others. */
+/* References on stacks and in registers that the caller can exclude, and others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 #include "tests/unit/scan/heap_world.h"
 
-/* References that the judge was asked about. Those at `dead` are dead. */
-struct judged {
+/* References that the scan asked about. Those at `dead` are dead. */
+struct classifier {
 	uint64_t asked[16];
 	size_t count;
 	size_t calls;
@@ -20,49 +20,50 @@ struct judged {
 	int error;
 };
 
-static int judge(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
-		 size_t count)
+static int classify(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
+		    size_t count)
 {
-	struct judged *judged = ctx;
+	struct classifier *classifier = ctx;
 
 	(void)memory;
-	judged->calls++;
+	classifier->calls++;
 	for (size_t i = 0; i < count; i++) {
 		bool in_register = references[i].registers != SCAN_IN_MEMORY;
 
-		if (!judged->silent)
-			references[i].answer = !in_register && references[i].address == judged->dead
-						       ? REFERENCE_DEAD
-						       : REFERENCE_LIVE;
-		if (judged->count < sizeof(judged->asked) / sizeof(judged->asked[0]))
-			judged->asked[judged->count] = references[i].address;
-		judged->count++;
+		if (!classifier->silent)
+			references[i].answer =
+				!in_register && references[i].address == classifier->dead
+					? REFERENCE_DEAD
+					: REFERENCE_LIVE;
+		if (classifier->count < sizeof(classifier->asked) / sizeof(classifier->asked[0]))
+			classifier->asked[classifier->count] = references[i].address;
+		classifier->count++;
 	}
-	return judged->error;
+	return classifier->error;
 }
 
-static void furnish_stack(struct world *world, struct judged *judged)
+static void furnish_stack(struct world *world, struct classifier *classifier)
 {
 	furnish(world, 6);
 	world->ranges[0].stack = true;
-	world->input.judge = judge;
-	world->input.judge_ctx = judged;
+	world->input.classify = classify;
+	world->input.classify_ctx = classifier;
 }
 
 static void test_dead_stack_word_is_no_root(void **state)
 {
-	struct judged judged = {.dead = ROOT + 8};
+	struct classifier classifier = {.dead = ROOT + 8};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT + 8, block(0));
 	world_put(&world, block(0), block(1));
 	world_put(&world, ROOT + 16, block(2));
 	world_put(&world, ROOT + 24, block(3) + 8);
 	expect(&world, "dirpdd");
-	assert_int_equal(judged.calls, 1);
-	assert_int_equal(judged.count, 3);
+	assert_int_equal(classifier.calls, 1);
+	assert_int_equal(classifier.count, 3);
 	assert_int_equal(world.result.references_dead, 1);
 	world_free(&world);
 }
@@ -70,11 +71,11 @@ static void test_dead_stack_word_is_no_root(void **state)
 /* Heap and global pointers keep a block reachable without its dead stack word. */
 static void test_dead_stack_word_beside_a_live_reference(void **state)
 {
-	struct judged judged = {.dead = ROOT + 8};
+	struct classifier classifier = {.dead = ROOT + 8};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT + 8, block(0));
 	world_put(&world, ROOT + 16, block(1));
 	world_put(&world, block(1), block(0));
@@ -83,9 +84,9 @@ static void test_dead_stack_word_beside_a_live_reference(void **state)
 }
 
 /* Blocks that a global leads to are reachable, whether or not stack words point to them. */
-static void test_judge_is_not_asked_about_what_roots_reach(void **state)
+static void test_references_to_blocks_that_roots_reach_are_not_classified(void **state)
 {
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
@@ -95,79 +96,79 @@ static void test_judge_is_not_asked_about_what_roots_reach(void **state)
 	world_area(&world, HEAP, SIZE);
 	world_block(&world, block(0), 48);
 	world.ranges[0].stack = true;
-	world.input.judge = judge;
-	world.input.judge_ctx = &judged;
+	world.input.classify = classify;
+	world.input.classify_ctx = &classifier;
 	world_put(&world, ROOT, block(0));
 	world_put(&world, ROOT + 0x2000, block(0));
 	expect(&world, "r");
-	assert_int_equal(judged.count, 0);
+	assert_int_equal(classifier.count, 0);
 	world_free(&world);
 }
 
-static void test_judge_is_asked_about_registers(void **state)
+static void test_registers_are_classified(void **state)
 {
 	uint64_t registers[] = {0, block(0)};
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
 	world.input.register_count = 1;
 	expect(&world, "rddddd");
-	assert_int_equal(judged.count, 1);
-	assert_int_equal(judged.asked[0], 8);
+	assert_int_equal(classifier.count, 1);
+	assert_int_equal(classifier.asked[0], 8);
 	world_free(&world);
 }
 
 static void test_words_that_the_kernel_keeps_are_roots(void **state)
 {
 	uint64_t words[] = {5, block(1), block(3) + 8};
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world.input.kernel_words = words;
 	world.input.kernel_word_count = 3;
 	world_put(&world, block(1), block(0));
 	expect(&world, "rrdpdd");
-	assert_int_equal(judged.count, 0);
+	assert_int_equal(classifier.count, 0);
 	world_free(&world);
 }
 
-static void test_failed_judge_fails_the_scan(void **state)
+static void test_failed_classification_fails_the_scan(void **state)
 {
-	struct judged judged = {.error = -ECANCELED};
+	struct classifier classifier = {.error = -ECANCELED};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(0));
 	assert_int_equal(world_scan(&world), -ECANCELED);
 	world_free(&world);
 }
 
 /* A block on a stack is scanned as a block. */
-static void test_stack_that_holds_blocks_is_not_judged(void **state)
+static void test_stack_that_holds_blocks_is_not_classified(void **state)
 {
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_block(&world, ROOT + 0x100, 64);
 	world_put(&world, ROOT, block(0));
 	world_put(&world, ROOT + 0x108, block(1));
 	expect(&world, "ridddd");
-	assert_int_equal(judged.calls, 0);
+	assert_int_equal(classifier.calls, 0);
 	world_free(&world);
 }
 
 /* A block with another reference is reachable. */
 static void test_other_references_win_over_unknown_ones(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
@@ -178,8 +179,8 @@ static void test_other_references_win_over_unknown_ones(void **state)
 	for (size_t i = 0; i < 8; i++)
 		world_block(&world, block(i), 48);
 	world.ranges[0].stack = true;
-	world.input.judge = judge;
-	world.input.judge_ctx = &judged;
+	world.input.classify = classify;
+	world.input.classify_ctx = &classifier;
 	for (size_t i = 0; i < 6; i++)
 		world_put(&world, ROOT + i * 8, block(i));
 	world_put(&world, ROOT + 0x2000, block(1));    /* a global */
@@ -198,11 +199,11 @@ static void test_other_references_win_over_unknown_ones(void **state)
 /* Memory of the heap that belongs to no block is a root. */
 static void test_unknown_reference_beside_memory_between_blocks(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(0));
 	world_put(&world, HEAP + 0x10000, block(0));
 	expect(&world, "rddddd");
@@ -212,11 +213,11 @@ static void test_unknown_reference_beside_memory_between_blocks(void **state)
 /* Only blocks that stack words point to are stack-only; blocks below them are reachable. */
 static void test_blocks_below_a_stack_only_block_are_reachable(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(3));
 	world_put(&world, block(3), block(0));
 	world_put(&world, block(0), block(5));
@@ -229,11 +230,11 @@ static void test_blocks_below_a_stack_only_block_are_reachable(void **state)
 
 static void test_interior_pointer_on_the_stack(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(1) + 8);
 	world_put(&world, block(1), block(0));
 	world_put(&world, ROOT + 8, block(2) + 8);
@@ -247,11 +248,11 @@ static void test_interior_pointer_on_the_stack(void **state)
 /* A tree whose nodes point to their parents, and a circular list. */
 static void test_cycle_back_to_a_stack_only_block(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(1));
 	world_put(&world, block(1), block(0));
 	world_put(&world, block(0), block(1));
@@ -269,11 +270,11 @@ static void test_cycle_back_to_a_stack_only_block(void **state)
  * points to them. */
 static void test_stack_only_block_below_another(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world_put(&world, ROOT, block(2)); /* the inner frame */
 	world_put(&world, ROOT + 8, block(4));
 	world_put(&world, ROOT + 64, block(0)); /* the outer frame */
@@ -286,16 +287,16 @@ static void test_stack_only_block_below_another(void **state)
 	world_free(&world);
 }
 
-/* Without a judge, nothing is known about the words of stacks and registers. */
-static void test_stacks_without_a_judge(void **state)
+/* Without a classifier, nothing is known about the words of stacks and registers. */
+static void test_stacks_without_classification(void **state)
 {
 	uint64_t registers[] = {0, block(0)};
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
-	world.input.judge = NULL;
+	furnish_stack(&world, &classifier);
+	world.input.classify = NULL;
 	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
 	world.input.register_count = 1;
 	world_put(&world, ROOT, block(1));
@@ -307,12 +308,12 @@ static void test_stacks_without_a_judge(void **state)
 
 static void test_thread_local_memory_is_no_stack(void **state)
 {
-	struct judged judged = {0};
+	struct classifier classifier = {0};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
-	world.input.judge = NULL;
+	furnish_stack(&world, &classifier);
+	world.input.classify = NULL;
 	world.ranges[0].thread_data = ROOT + 0x1000;
 	world_put(&world, ROOT + 0xff8, block(0));
 	world_put(&world, ROOT + 0x1000, block(1));
@@ -324,11 +325,11 @@ static void test_thread_local_memory_is_no_stack(void **state)
 static void test_stack_only_block_that_a_root_reaches_late(void **state)
 {
 	uint64_t registers[] = {block(0) + 8};
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	world.ranges[0].stack = false;
 	world.registers[0] = (struct scan_bytes){registers, sizeof(registers)};
 	world.input.register_count = 1;
@@ -382,15 +383,15 @@ static void put_graph(struct world *world, struct graph *graph)
 /* Whatever is known about stack words, a block is leaked if and only if no pointer leads to it. */
 static void test_random_graphs(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 	struct graph graph;
 
 	(void)state;
 	srand(1);
 	furnish(&world, NODES);
-	world.input.judge = judge;
-	world.input.judge_ctx = &judged;
+	world.input.classify = classify;
+	world.input.classify_ctx = &classifier;
 	world.input.register_count = 1;
 	for (int i = 0; i < GRAPHS; i++) {
 		int root = rand() % NODES, one = rand() % NODES, other = rand() % NODES;
@@ -416,12 +417,12 @@ static void test_random_graphs(void **state)
 /* More candidates than there are ranks, in a heap that is mostly reached early. */
 static void test_many_stack_only_blocks(void **state)
 {
-	struct judged judged = {.silent = true};
+	struct classifier classifier = {.silent = true};
 	struct world world;
 	enum { COUNT = 0x3000, HEADS = 400 };
 
 	(void)state;
-	furnish_stack(&world, &judged);
+	furnish_stack(&world, &classifier);
 	for (size_t i = 6; i < COUNT; i++)
 		world_block(&world, block(i), 48);
 	for (size_t i = 0; i < HEADS; i++)
@@ -441,18 +442,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dead_stack_word_is_no_root),
 		cmocka_unit_test(test_dead_stack_word_beside_a_live_reference),
-		cmocka_unit_test(test_judge_is_not_asked_about_what_roots_reach),
-		cmocka_unit_test(test_judge_is_asked_about_registers),
+		cmocka_unit_test(test_references_to_blocks_that_roots_reach_are_not_classified),
+		cmocka_unit_test(test_registers_are_classified),
 		cmocka_unit_test(test_words_that_the_kernel_keeps_are_roots),
-		cmocka_unit_test(test_failed_judge_fails_the_scan),
-		cmocka_unit_test(test_stack_that_holds_blocks_is_not_judged),
+		cmocka_unit_test(test_failed_classification_fails_the_scan),
+		cmocka_unit_test(test_stack_that_holds_blocks_is_not_classified),
 		cmocka_unit_test(test_other_references_win_over_unknown_ones),
 		cmocka_unit_test(test_unknown_reference_beside_memory_between_blocks),
 		cmocka_unit_test(test_blocks_below_a_stack_only_block_are_reachable),
 		cmocka_unit_test(test_interior_pointer_on_the_stack),
 		cmocka_unit_test(test_cycle_back_to_a_stack_only_block),
 		cmocka_unit_test(test_stack_only_block_below_another),
-		cmocka_unit_test(test_stacks_without_a_judge),
+		cmocka_unit_test(test_stacks_without_classification),
 		cmocka_unit_test(test_thread_local_memory_is_no_stack),
 		cmocka_unit_test(test_stack_only_block_that_a_root_reaches_late),
 		cmocka_unit_test(test_random_graphs),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "app/scan/stack_judge.h"
+#include "app/scan/stack_liveness.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "symbol/liveness/liveness.h"
 
 #define FRAMES_MAX     16384
-#define REFERENCES_MAX 65536 /* to judge; nothing is known about any more of them */
+#define REFERENCES_MAX 65536 /* to classify; nothing is known about any more of them */
 #define RED_ZONE       128   /* bytes below the stack pointer that a function may use */
 
 /*
@@ -42,8 +42,8 @@ struct thread_stack {
 	VEC(struct stack_frame) frames; /* innermost first */
 };
 
-struct stack_judge {
-	struct stack_judge_config config;
+struct stack_liveness {
+	struct stack_liveness_config config;
 	struct mapping_index mappings;
 	const struct scan_memory *memory;
 	uint64_t deadline_ns;
@@ -51,7 +51,7 @@ struct stack_judge {
 };
 
 /* Any frame beyond it belongs to another stack, so this thread says nothing about its words. */
-static uint64_t stack_end(const struct stack_judge_config *config, uint64_t sp)
+static uint64_t stack_end(const struct stack_liveness_config *config, uint64_t sp)
 {
 	for (size_t i = 0; i < config->range_count; i++) {
 		const struct scan_range *range = &config->ranges[i];
@@ -63,7 +63,7 @@ static uint64_t stack_end(const struct stack_judge_config *config, uint64_t sp)
 }
 
 /* The scan has no register sets for threads without registers. */
-static int take_threads(struct stack_judge *judge, const struct thread_registers *threads,
+static int take_threads(struct stack_liveness *liveness, const struct thread_registers *threads,
 			size_t count)
 {
 	uint32_t set = 0;
@@ -74,60 +74,61 @@ static int take_threads(struct stack_judge *judge, const struct thread_registers
 		set += threads[i].size > 0;
 		if (!callee_saved_read(&threads[i], &stack.registers))
 			continue;
-		stack.end = stack_end(&judge->config, stack.registers.sp);
-		if (vec_push(&judge->threads, stack))
+		stack.end = stack_end(&liveness->config, stack.registers.sp);
+		if (vec_push(&liveness->threads, stack))
 			return -ENOMEM;
 	}
-	return judge->threads.count ? 0 : -ENOTSUP;
+	return liveness->threads.count ? 0 : -ENOTSUP;
 }
 
-int stack_judge_new(struct stack_judge **ret_judge, const struct stack_judge_config *config,
-		    const struct thread_registers *threads, size_t thread_count)
+int stack_liveness_new(struct stack_liveness **ret_liveness,
+		       const struct stack_liveness_config *config,
+		       const struct thread_registers *threads, size_t thread_count)
 {
-	struct stack_judge *judge = calloc(1, sizeof(*judge));
+	struct stack_liveness *liveness = calloc(1, sizeof(*liveness));
 	int err;
 
-	if (!judge)
+	if (!liveness)
 		return -ENOMEM;
-	judge->config = *config;
-	err = take_threads(judge, threads, thread_count);
+	liveness->config = *config;
+	err = take_threads(liveness, threads, thread_count);
 	if (!err)
-		err = mapping_index_new(&judge->mappings, &config->process->mappings);
+		err = mapping_index_new(&liveness->mappings, &config->process->mappings);
 	if (err)
-		stack_judge_free(judge);
+		stack_liveness_free(liveness);
 	else
-		*ret_judge = judge;
+		*ret_liveness = liveness;
 	return err;
 }
 
-void stack_judge_free(struct stack_judge *judge)
+void stack_liveness_free(struct stack_liveness *liveness)
 {
 	struct thread_stack *stack;
 
-	if (!judge)
+	if (!liveness)
 		return;
-	vec_each (stack, &judge->threads)
+	vec_each (stack, &liveness->threads)
 		vec_free(&stack->frames);
-	vec_free(&judge->threads);
-	mapping_index_free(&judge->mappings);
-	free(judge);
+	vec_free(&liveness->threads);
+	mapping_index_free(&liveness->mappings);
+	free(liveness);
 }
 
-static bool is_late(const struct stack_judge *judge)
+static bool is_overdue(const struct stack_liveness *liveness)
 {
-	return clock_now_ns() >= judge->deadline_ns;
+	return clock_now_ns() >= liveness->deadline_ns;
 }
 
 /* Unwinding. */
 
-static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t address,
+static bool read_word(const struct stack_liveness *liveness, uint32_t word, uint64_t address,
 		      uint64_t *ret_value)
 {
 	const struct memory_piece piece = {.address = address, .size = word};
 	uint32_t word32 = 0;
 	void *to = word == sizeof(word32) ? (void *)&word32 : (void *)ret_value;
 
-	if (judge->memory->read(judge->memory->ctx, &piece, 1, to) != (ssize_t)word)
+	if (liveness->memory->read(liveness->memory->ctx, &piece, 1, to) != (ssize_t)word)
 		return false;
 	if (word == sizeof(word32))
 		*ret_value = word32;
@@ -135,59 +136,59 @@ static bool read_word(const struct stack_judge *judge, uint32_t word, uint64_t a
 }
 
 /* A return address may be one past the end of its mapping, so it is looked up one byte before. */
-static bool find_code(const struct stack_judge *judge, uint64_t pc, struct stack_frame *frame)
+static bool find_code(const struct stack_liveness *liveness, uint64_t pc, struct stack_frame *frame)
 {
 	uint64_t address = frame->interrupted ? pc + 1 : pc;
-	const struct mapping *mapping =
-		mapping_index_find(&judge->mappings, address, judge->mappings.mappings->clock);
+	const struct mapping *mapping = mapping_index_find(&liveness->mappings, address,
+							   liveness->mappings.mappings->clock);
 
 	if (!mapping)
 		return false;
-	frame->module = module_get(judge->config.modules, mapping->module);
+	frame->module = module_get(liveness->config.modules, mapping->module);
 	frame->offset = pc - mapping->start + mapping->offset;
 	return frame->module && frame->module->fd >= 0;
 }
 
 /* Sets the registers to the values that the caller has after the frame's function returns. */
-static bool return_from(const struct stack_judge *judge, const struct stack_frame *frame,
+static bool return_from(const struct stack_liveness *liveness, const struct stack_frame *frame,
 			struct callee_saved *registers)
 {
 	int32_t saved_bp = frame->live.saved[CALLEE_SAVED_BP];
 	uint32_t word = registers->word;
 
-	if (saved_bp && !read_word(judge, word, frame->cfa + (uint64_t)(int64_t)saved_bp,
+	if (saved_bp && !read_word(liveness, word, frame->cfa + (uint64_t)(int64_t)saved_bp,
 				   &registers->values[CALLEE_SAVED_BP]))
 		return false;
 	registers->sp = frame->cfa;
-	return read_word(judge, word, frame->cfa - word, &registers->pc);
+	return read_word(liveness, word, frame->cfa - word, &registers->pc);
 }
 
-static bool push_frame(struct stack_judge *judge, struct thread_stack *stack,
+static bool push_frame(struct stack_liveness *liveness, struct thread_stack *stack,
 		       struct callee_saved *registers)
 {
 	struct stack_frame frame = {.sp = registers->sp, .interrupted = !stack->frames.count};
 	uint64_t base;
 
-	if (!find_code(judge, registers->pc, &frame) ||
-	    parser_frame_liveness(judge->config.parser, frame.module, frame.offset,
+	if (!find_code(liveness, registers->pc, &frame) ||
+	    parser_frame_liveness(liveness->config.parser, frame.module, frame.offset,
 				  frame.interrupted, &frame.live) ||
 	    !frame.live.unwound)
 		return false;
 	base = frame.live.cfa_from_bp ? registers->values[CALLEE_SAVED_BP] : registers->sp;
 	frame.cfa = base + (uint64_t)(int64_t)frame.live.cfa_offset;
 	if (frame.cfa <= frame.sp || frame.cfa > stack->end || frame.cfa % registers->word ||
-	    !return_from(judge, &frame, registers))
+	    !return_from(liveness, &frame, registers))
 		return false;
 	return !vec_push(&stack->frames, frame);
 }
 
-static void unwind(struct stack_judge *judge, struct thread_stack *stack)
+static void unwind(struct stack_liveness *liveness, struct thread_stack *stack)
 {
 	struct callee_saved registers = stack->registers;
 
 	stack->unwound = true;
-	while (stack->frames.count < FRAMES_MAX && !is_late(judge) &&
-	       push_frame(judge, stack, &registers))
+	while (stack->frames.count < FRAMES_MAX && !is_overdue(liveness) &&
+	       push_frame(liveness, stack, &registers))
 		;
 }
 
@@ -213,7 +214,7 @@ static enum reference_answer ask_register(const struct thread_stack *stack, size
 	return REFERENCE_UNKNOWN;
 }
 
-static enum reference_answer ask_slot(const struct stack_judge *judge,
+static enum reference_answer ask_slot(const struct stack_liveness *liveness,
 				      const struct stack_frame *frame, uint64_t address)
 {
 	int64_t offset = (int64_t)(address - frame->cfa);
@@ -223,7 +224,7 @@ static enum reference_answer ask_slot(const struct stack_judge *judge,
 		return REFERENCE_UNKNOWN;
 	if (offset < INT32_MIN || offset > INT32_MAX)
 		return REFERENCE_LIVE;
-	if (parser_slot_liveness(judge->config.parser, frame->module, frame->offset,
+	if (parser_slot_liveness(liveness->config.parser, frame->module, frame->offset,
 				 frame->interrupted, (int32_t)offset, &live))
 		return REFERENCE_UNKNOWN;
 	return answer_of(live);
@@ -246,7 +247,7 @@ static size_t saved_at(const struct thread_stack *stack, const struct stack_fram
 }
 
 /* Words that span two slots are rare; they count as read. */
-static enum reference_answer ask_word(const struct stack_judge *judge,
+static enum reference_answer ask_word(const struct stack_liveness *liveness,
 				      const struct thread_stack *stack, size_t index,
 				      uint64_t address)
 {
@@ -258,9 +259,9 @@ static enum reference_answer ask_word(const struct stack_judge *judge,
 		return REFERENCE_LIVE;
 	if (saved < stack->registers.count)
 		return ask_register(stack, index + 1, saved);
-	answer = ask_slot(judge, frame, address);
+	answer = ask_slot(liveness, frame, address);
 	/* it may be an argument of the function called from this frame */
-	return answer == REFERENCE_DEAD && index ? ask_slot(judge, frame - 1, address) : answer;
+	return answer == REFERENCE_DEAD && index ? ask_slot(liveness, frame - 1, address) : answer;
 }
 
 /* The frame that contains the address; the number of frames if none does. */
@@ -279,12 +280,12 @@ static size_t frame_at(const struct thread_stack *stack, uint64_t address)
 	return low;
 }
 
-static enum reference_answer ask_memory(const struct stack_judge *judge,
+static enum reference_answer ask_memory(const struct stack_liveness *liveness,
 					const struct thread_stack *stack, uint64_t address)
 {
 	size_t frame = frame_at(stack, address);
 
-	return frame < stack->frames.count ? ask_word(judge, stack, frame, address)
+	return frame < stack->frames.count ? ask_word(liveness, stack, frame, address)
 					   : REFERENCE_UNKNOWN;
 }
 
@@ -325,15 +326,15 @@ static bool is_in_red_zone(const struct thread_stack *stack, const struct scan_r
 	       reference->address < sp && sp - reference->address <= RED_ZONE;
 }
 
-static void judge_one(struct stack_judge *judge, struct scan_reference *reference)
+static void classify_one(struct stack_liveness *liveness, struct scan_reference *reference)
 {
 	struct thread_stack *stack;
 
-	vec_each (stack, &judge->threads) {
+	vec_each (stack, &liveness->threads) {
 		enum reference_answer answer;
 
 		if (!stack->unwound)
-			unwind(judge, stack);
+			unwind(liveness, stack);
 		if (is_in_red_zone(stack, reference)) {
 			reference->answer = REFERENCE_LIVE;
 			return;
@@ -341,7 +342,7 @@ static void judge_one(struct stack_judge *judge, struct scan_reference *referenc
 		if (!is_of(stack, reference))
 			continue;
 		answer = reference->registers == SCAN_IN_MEMORY
-				 ? ask_memory(judge, stack, reference->address)
+				 ? ask_memory(liveness, stack, reference->address)
 				 : ask_in_register(stack, reference->address);
 		if (answer != REFERENCE_UNKNOWN)
 			reference->answer = answer;
@@ -349,14 +350,14 @@ static void judge_one(struct stack_judge *judge, struct scan_reference *referenc
 	}
 }
 
-int stack_judge_ask(void *ctx, const struct scan_memory *memory, struct scan_reference *references,
-		    size_t count)
+int stack_liveness_classify(void *ctx, const struct scan_memory *memory,
+			    struct scan_reference *references, size_t count)
 {
-	struct stack_judge *judge = ctx;
+	struct stack_liveness *liveness = ctx;
 
-	judge->memory = memory;
-	judge->deadline_ns = clock_now_ns() + PATIENCE_NS;
-	for (size_t i = 0; i < count && i < REFERENCES_MAX && !is_late(judge); i++)
-		judge_one(judge, &references[i]);
+	liveness->memory = memory;
+	liveness->deadline_ns = clock_now_ns() + PATIENCE_NS;
+	for (size_t i = 0; i < count && i < REFERENCES_MAX && !is_overdue(liveness); i++)
+		classify_one(liveness, &references[i]);
 	return 0;
 }
