@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bpf/glob.bpf.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "source/unwind/tables.h"
 
 #define PROC_PATH_SIZE 32

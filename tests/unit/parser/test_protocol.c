@@ -217,7 +217,7 @@ static int take_prefetched(struct wire_view *view)
 static void put_want(struct wire *wire)
 {
 	const struct debug_want want = {
-		.build_id = {1, 2, 3}, .build_id_size = 3, .link = "p.debug", .crc = 7};
+		.build_id = {1, 2, 3}, .build_id_size = 3, .link = "p.debug", .candidate = 7};
 
 	want_put(wire, &want);
 }

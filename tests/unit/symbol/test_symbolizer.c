@@ -319,16 +319,96 @@ static void test_folders(void **state)
 	snprintf(list, sizeof(list), ":/no/such/folder::%s/links:", scratch->root);
 	folders = list;
 	check_answer(scratch, "answer", "p.c", 2);
-	assert_int_equal(scratch_run(scratch, "printf x >>links/p.debug"), 0);
-	check_answer(scratch, NULL, NULL, 0);
 	assert_int_equal(scratch_run(scratch,
-				     "truncate -s -1 links/p.debug; "
-				     "mv links/p.debug ids/.build-id/ab/cdef0123456789.debug"),
+				     "mv links/p.debug ids/.build-id/ab/cdef0123456789.debug; "
+				     "gcc -O0 -g -Wl,--build-id=0x0123 -o links/p.debug p.c"),
 			 0);
 	check_answer(scratch, NULL, NULL, 0);
 	snprintf(list, sizeof(list), "%s/links:%s/ids", scratch->root, scratch->root);
 	check_answer(scratch, "answer", "p.c", 2);
 	folders = NULL;
+}
+
+/* Gives the program a link with this name and checksum, as in .gnu_debuglink. */
+static void write_link(struct scratch *scratch, const char *name, uint32_t crc)
+{
+	char section[64] = {0};
+	size_t size = (strlen(name) + 4) / 4 * 4;
+
+	memcpy(section, name, strlen(name));
+	memcpy(section + size, &crc, sizeof(crc));
+	scratch_write(scratch, "link", section, size + sizeof(crc), 0600);
+	assert_int_equal(scratch_run(scratch, "objcopy --remove-section=.gnu_debuglink p; objcopy "
+					      "--add-section .gnu_debuglink=link p"),
+			 0);
+}
+
+static uint32_t crc_of(struct scratch *scratch, const char *name)
+{
+	char command[128], text[16] = "";
+	FILE *file;
+
+	snprintf(command, sizeof(command),
+		 "python3 -c 'import zlib; print(zlib.crc32(open(\"%s\", \"rb\").read()))' > crc",
+		 name);
+	assert_int_equal(scratch_run(scratch, command), 0);
+	file = fopen(scratch_path(scratch, "crc"), "re");
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+/* The author of a program chooses its link. It may only name a file beside the program, with the
+ * right checksum. */
+static void test_links_lead_nowhere_else(void **state)
+{
+	struct scratch *scratch = *state;
+	uint32_t crc;
+
+	build_plain(scratch, "gcc -O0 -g -Wl,--build-id=none -o full p.c && cp full p && "
+			     "objcopy --only-keep-debug p q && strip p && mkdir d && cp q d");
+	crc = crc_of(scratch, "q");
+	write_link(scratch, "q", crc);
+	check_answer(scratch, "answer", "p.c", 2);
+	write_link(scratch, "d/q", crc);
+	check_answer(scratch, NULL, NULL, 0);
+	write_link(scratch, "../q", crc);
+	check_answer(scratch, NULL, NULL, 0);
+	write_link(scratch, "/proc/kmsg", crc);
+	check_answer(scratch, NULL, NULL, 0);
+	write_link(scratch, "q", 0); /* not "any checksum" */
+	check_answer(scratch, NULL, NULL, 0);
+	assert_int_equal(scratch_run(scratch, "ln -s /proc/kmsg k; truncate -s 8T q"), 0);
+	write_link(scratch, "k", crc);
+	check_answer(scratch, NULL, NULL, 0);
+	write_link(scratch, "q", crc);
+	check_answer(scratch, NULL, NULL, 0);
+}
+
+/* A symbolic link in the place of the debug file, to a file of root. */
+static void test_links_lead_to_nothing_that_the_author_cannot_read(void **state)
+{
+	struct scratch *scratch = *state;
+
+	if (geteuid())
+		skip();
+	build_plain(scratch, "gcc -O0 -g -Wl,--build-id=none -o full p.c && cp full p && "
+			     "objcopy --only-keep-debug p secret && strip p && ln -s secret q");
+	write_link(scratch, "q", crc_of(scratch, "secret"));
+	assert_int_equal(scratch_run(scratch, "chmod 600 secret; chmod 755 p"), 0);
+	check_answer(scratch, NULL, NULL, 0);
+	assert_int_equal(scratch_run(scratch, "chown 12345 p"), 0);
+	check_answer(scratch, NULL, NULL, 0);
+	assert_int_equal(scratch_run(scratch, "chown 12345 secret"), 0);
+	check_answer(scratch, "answer", "p.c", 2);
+	assert_int_equal(scratch_run(scratch, "chmod 775 p"), 0); /* its group is an author, too */
+	check_answer(scratch, NULL, NULL, 0);
+	assert_int_equal(scratch_run(scratch, "chmod 604 secret"), 0);
+	check_answer(scratch, "answer", "p.c", 2);
+	assert_int_equal(scratch_run(scratch, "chown 0 p secret; chmod 700 p; chmod 600 secret"),
+			 0);
+	check_answer(scratch, "answer", "p.c", 2); /* a program for root alone */
 }
 
 static void test_names_from_symbols_only(void **state)
@@ -518,6 +598,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_names_equal_addr2line),
 		TEST(test_separate_debug_file),
+		TEST(test_links_lead_nowhere_else),
+		TEST(test_links_lead_to_nothing_that_the_author_cannot_read),
 		TEST(test_folders),
 		TEST(test_names_from_symbols_only),
 		TEST(test_limits),

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process/file.h"
+#include "os/file/regular.h"
 
 #define STRINGS_MAX (64u << 20) /* bytes; far more than any real object needs */
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process/file.h"
+#include "os/file/regular.h"
 
 #define CACHE_SIZE_MAX (64u << 20)
 

@@ -18,7 +18,7 @@
 
 #include "base/vec.h"
 #include "os/library/search.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 
 #define SCRIPT_DEPTH_MAX 5   /* as in the kernel's exec */
 #define SCRIPT_HEAD_SIZE 256 /* BINPRM_BUF_SIZE: the number of bytes that the kernel examines */

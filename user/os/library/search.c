@@ -32,7 +32,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "os/process/file.h"
+#include "os/file/regular.h"
 
 struct query {
 	const struct library_search *search;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "os/process/procfs.h"
 
 /*

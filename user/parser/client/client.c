@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/map64.h"
 #include "os/process/proc.h"
-#include "parser/client/debuginfod.h"
+#include "parser/client/debug_files.h"
+#include "parser/client/patience.h"
 #include "parser/client/prefetch_list.h"
 #include "parser/client/zygote.h"
 #include "parser/server/server.h"
@@ -19,19 +20,10 @@
 #include "parser/wire/liveness_answer.h"
 #include "parser/wire/protocol.h"
 
-/*
- * How long an answer may take: the time to read the file from a slow disk (50 MB/s), plus some
- * seconds for a busy machine. It is bounded even if a file claims to be huge, because the trace
- * waits for the answer.
- */
-#define NS_PER_SECOND        1000000000ULL
-#define PATIENCE_NS          (15 * NS_PER_SECOND)
-#define PATIENCE_NS_PER_BYTE 20
-#define PATIENCE_BYTES_MAX   (1ULL << 30)
-#define ZYGOTE_PATIENCE_NS   (10 * NS_PER_SECOND)
+#define NS_PER_SECOND      1000000000ULL
+#define ZYGOTE_PATIENCE_NS (10 * NS_PER_SECOND)
 
-#define TRIES     2 /* attempts for a file that crashes the parser */
-#define WANTS_MAX 8 /* maximum number of separate debug files per request */
+#define TRIES 2 /* attempts for a file that crashes the parser */
 
 struct parser {
 	struct parser_config config;
@@ -56,8 +48,7 @@ struct exchange {
 	int (*take)(struct wire_view *view, void *ctx); /* returns 0, -EBADMSG or -ENOMEM */
 	void *ctx;
 	uint64_t deadline_ns;
-	struct debug_search search;
-	unsigned int wants;
+	struct debug_files debug_files;
 };
 
 /* The consequence of an unreadable file, for humans. */
@@ -242,52 +233,11 @@ static int file_fails(struct parser *parser, const struct exchange *exchange,
 
 /* Exchanges. */
 
-static uint64_t time_to_read(const struct stat *status)
-{
-	uint64_t bytes = (uint64_t)status->st_size;
-
-	return PATIENCE_NS_PER_BYTE * (bytes < PATIENCE_BYTES_MAX ? bytes : PATIENCE_BYTES_MAX);
-}
-
 static uint64_t patience(const struct parser *parser, const struct stat *status)
 {
 	uint64_t patience_ns = parser->config.patience_ns;
 
 	return patience_ns ? patience_ns : PATIENCE_NS + time_to_read(status);
-}
-
-static int find_file(const struct parser *parser, struct exchange *exchange,
-		     const struct debug_want *want)
-{
-	int fd;
-
-	exchange->search.folders = parser->folders;
-	fd = debug_search_find(&exchange->search, exchange->module, want);
-	if (fd < 0 && parser->config.debuginfod)
-		fd = debuginfod_open(want->build_id, want->build_id_size);
-	return fd;
-}
-
-/* Extends the deadline by the time that we take ourselves, and by the time to read the file. */
-static int give_file(const struct parser *parser, struct exchange *exchange, struct frame *frame)
-{
-	struct wire_view view = wire_view(&frame->body);
-	uint64_t asked_ns = clock_now_ns();
-	struct debug_want want;
-	struct stat status;
-	int fd, err;
-
-	if (exchange->kind != FRAME_NAMES || exchange->wants++ >= WANTS_MAX ||
-	    want_take(&view, &want))
-		return -EBADMSG;
-	fd = find_file(parser, exchange, &want);
-	exchange->deadline_ns += clock_now_ns() - asked_ns;
-	if (fd >= 0 && !fstat(fd, &status))
-		exchange->deadline_ns += time_to_read(&status);
-	err = channel_send(parser->socket, FRAME_FILE, NULL, fd, exchange->deadline_ns);
-	if (fd >= 0)
-		close(fd);
-	return err;
 }
 
 /* Returns 0, 1 if the file was rejected (with a message in *err), -ENOMEM, or another -errno if the
@@ -331,10 +281,14 @@ static int exchange_run(const struct parser *parser, struct exchange *exchange, 
 			frame_free(&frame);
 			break;
 		}
-		code = give_file(parser, exchange, &frame);
+		code = exchange->kind == FRAME_NAMES
+			       ? debug_files_answer(&exchange->debug_files, parser->socket,
+						    exchange->module, &frame,
+						    &exchange->deadline_ns)
+			       : -EBADMSG;
 		frame_free(&frame);
 	}
-	debug_search_end(&exchange->search);
+	debug_files_end(&exchange->debug_files);
 	return code;
 }
 
@@ -348,7 +302,8 @@ static int exchange_try(struct parser *parser, struct exchange *exchange, const 
 		return 1;
 	}
 	exchange->deadline_ns = clock_now_ns() + patience(parser, status) + parser->prefetch_ns;
-	exchange->wants = 0;
+	exchange->debug_files = (struct debug_files){.folders = parser->folders,
+						     .debuginfod = parser->config.debuginfod};
 	code = exchange_run(parser, exchange, err);
 	if (code < 0)
 		parser_replace(parser);

@@ -118,7 +118,7 @@ void want_put(struct wire *wire, const struct debug_want *want)
 	wire_put_u8(wire, (uint8_t)want->build_id_size);
 	wire_put(wire, want->build_id, want->build_id_size);
 	wire_put_string(wire, want->link, PATH_MAX);
-	wire_put_u32(wire, want->crc);
+	wire_put_u8(wire, (uint8_t)want->candidate);
 }
 
 int want_take(struct wire_view *view, struct debug_want *ret_want)
@@ -133,7 +133,7 @@ int want_take(struct wire_view *view, struct debug_want *ret_want)
 	if (build_id)
 		memcpy(ret_want->build_id, build_id, ret_want->build_id_size);
 	ret_want->link = wire_take_string(view, PATH_MAX);
-	ret_want->crc = wire_take_u32(view);
+	ret_want->candidate = wire_take_u8(view);
 	return wire_finish(view);
 }
 

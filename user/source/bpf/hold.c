@@ -17,7 +17,7 @@
 #include "bpf/abi.h"
 #include "mtrace.skel.h"
 #include "os/exec/call.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "os/process/proc.h"
 #include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"

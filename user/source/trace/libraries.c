@@ -6,7 +6,7 @@
 
 #include "arch/arch.h"
 #include "os/library/ldcache.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "source/trace/mappings.h"
 #include "source/trace/probes.h"
 #include "source/unwind/tables.h"

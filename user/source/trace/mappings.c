@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "source/record/path_names.h"

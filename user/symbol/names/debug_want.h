@@ -16,7 +16,8 @@ struct debug_source {
 
 /*
  * The find_debuginfo callback for libdwfl. The module's userdata points to a struct debug_source or
- * is NULL. Rejects a file whose build id differs from the wanted one.
+ * is NULL. Accepts only a file with the wanted build id or, if one of the files has none, with the
+ * checksum of the link.
  */
 int debug_want_find(Dwfl_Module *dwfl_module, void **userdata, const char *module_name,
 		    Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,

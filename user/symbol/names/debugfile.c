@@ -7,59 +7,84 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/process/file.h"
+#include "os/file/regular.h"
+#include "os/process/rights.h"
 
-#define CRC_POLYNOMIAL 0xedb88320u /* IEEE 802.3, reflected; see GDB's manual, 18.3 */
-#define CHUNK          65536
-#define USUAL_FOLDER   "/usr/lib/debug"
+#define SYSTEM_FOLDER "/usr/lib/debug"
 
-/* Format strings; the arguments are the file's directory and the link. */
-static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
+/* Opens a path that the author of a file has chosen. Returns a descriptor, or a negative number. */
+typedef int opener(const char *path, const struct stat *author, struct stat *ret_file);
 
-static void crc_prepare(uint32_t table[256])
+/* The files that are found, one after the other, until the wanted one is reached. */
+struct candidates {
+	struct debug_search *search;
+	const struct debug_want *want;
+	unsigned int skip;
+};
+
+/* Openers. */
+
+static int open_chosen_by_user(const char *path, const struct stat *author, struct stat *ret_file)
 {
-	for (uint32_t i = 0; i < 256; i++) {
-		table[i] = i;
-		for (int bit = 0; bit < 8; bit++)
-			table[i] = table[i] >> 1 ^ (table[i] & 1 ? CRC_POLYNOMIAL : 0);
-	}
+	(void)author;
+	return file_open_regular(path, ret_file);
 }
 
-static bool is_crc(int fd, uint32_t wanted)
+static int open_in_system_folder(const char *path, const struct stat *author, struct stat *ret_file)
 {
-	uint32_t table[256], crc = UINT32_MAX;
-	uint8_t *chunk = malloc(CHUNK);
-	off_t offset = 0;
-	ssize_t got = 0;
+	int fd = file_open_regular(path, ret_file);
+	bool is_ours = fd >= 0 && (!ret_file->st_uid || ret_file->st_uid == geteuid());
 
-	if (!chunk)
-		return false;
-	crc_prepare(table);
-	while ((got = pread(fd, chunk, CHUNK, offset)) > 0) {
-		for (ssize_t i = 0; i < got; i++)
-			crc = crc >> 8 ^ table[(crc ^ chunk[i]) & 0xff];
-		offset += got;
-	}
-	free(chunk);
-	return !got && ~crc == wanted;
+	(void)author;
+	if (fd < 0 || (is_ours && !(ret_file->st_mode & (S_IWGRP | S_IWOTH))))
+		return fd;
+	close(fd);
+	return -1;
 }
 
-/* A link may name any file on this machine: accept only ELF files. */
-static bool is_elf(int fd)
+/* Files of root that not everyone can read are opened only for a program that is for root alone. */
+static int open_beside(const char *path, const struct stat *author, struct stat *ret_file)
+{
+	const struct rights rights = rights_of_author(author);
+	int fd = rights_open_regular(&rights, path, ret_file);
+	bool is_private = !(author->st_mode & (S_IRWXG | S_IRWXO));
+
+	if (fd < 0 || rights.uid || is_private || ret_file->st_mode & S_IROTH)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_alternate(const char *path, const struct stat *author, struct stat *ret_file)
+{
+	const struct rights rights =
+		author->st_uid ? rights_of_author(author) : rights_of_everyone();
+
+	return rights_open_regular(&rights, path, ret_file);
+}
+
+/* Candidates. */
+
+static bool is_usable(int fd, const struct stat *file)
 {
 	char magic[SELFMAG];
 
-	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG);
+	return file->st_size <= (off_t)DEBUG_FILE_MAX && pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* Takes ownership of the path. */
-static int try_path(struct debug_search *search, char *path, uint32_t crc)
+/* Takes ownership of the path. Returns the wanted candidate, or -1. */
+static int try_path(struct candidates *candidates, char *path, opener *open,
+		    const struct stat *author)
 {
-	int fd = path ? file_open_regular(path, NULL) : -1;
+	struct debug_search *search = candidates->search;
+	struct stat file;
+	int fd = path ? open(path, author, &file) : -1;
 
-	if (fd >= 0 && is_elf(fd) && (!crc || is_crc(fd, crc))) {
+	if (fd >= 0 && is_usable(fd, &file) && !candidates->skip--) {
 		free(search->found);
 		search->found = path;
+		search->found_file = file;
 		return fd;
 	}
 	if (fd >= 0)
@@ -68,85 +93,131 @@ static int try_path(struct debug_search *search, char *path, uint32_t crc)
 	return -1;
 }
 
-/* FOLDER/.build-id/ab/cdef….debug */
-static int find_by_build_id(struct debug_search *search, const char *folder, size_t length,
-			    const struct debug_want *want)
+static char *join(const char *start, size_t length, const char *middle, const char *end)
 {
-	char name[2 * DEBUG_BUILD_ID_MAX + sizeof("/")], *path;
+	char *path;
+
+	return asprintf(&path, "%.*s%s%s", (int)length, start, middle, end) < 0 ? NULL : path;
+}
+
+/* FOLDER/.build-id/ab/cdef….debug */
+static int find_by_build_id(struct candidates *candidates, const char *folder, size_t length,
+			    opener *open)
+{
+	const struct debug_want *want = candidates->want;
+	char name[2 * DEBUG_BUILD_ID_MAX + sizeof("/.debug")];
 	size_t used = 0;
 
 	if (want->build_id_size < 2 || want->build_id_size > DEBUG_BUILD_ID_MAX)
 		return -1;
 	for (size_t i = 0; i < want->build_id_size; i++)
 		used += (size_t)sprintf(name + used, i == 1 ? "/%02x" : "%02x", want->build_id[i]);
-	if (asprintf(&path, "%.*s/.build-id/%s.debug", (int)length, folder, name) < 0)
-		return -1;
-	return try_path(search, path, 0);
+	strcpy(name + used, ".debug");
+	return try_path(candidates, join(folder, length, "/.build-id/", name), open, NULL);
 }
 
-static int find_by_link(struct debug_search *search, const char *file,
-			const struct debug_want *want)
+static bool is_plain_name(const char *name)
 {
-	size_t place_count = want->alternate ? 1 : sizeof(places) / sizeof(places[0]);
-	const char *slash = strrchr(file, '/');
-	int fd = -1;
+	return *name && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+}
 
-	if (want->link[0] == '/')
-		return try_path(search, strdup(want->link), want->crc);
-	for (size_t i = 0; slash && fd < 0 && i < place_count; i++) {
-		char *parent = strndup(file, (size_t)(slash - file));
-		char *path = NULL;
+static bool goes_up(const char *path)
+{
+	return strstr(path, "/../");
+}
 
-		if (!parent || asprintf(&path, places[i], parent, want->link) < 0)
-			path = NULL;
-		free(parent);
-		fd = try_path(search, path, want->crc);
+/* In the folder of the file, in its .debug, and in the same folder below SYSTEM_FOLDER. */
+static int find_by_name(struct candidates *candidates, const char *file, const struct stat *author)
+{
+	const char *name = candidates->want->link, *slash = strrchr(file, '/');
+	size_t length = slash ? (size_t)(slash - file) : 0;
+	int fd;
+
+	if (!slash || !is_plain_name(name))
+		return -1;
+	fd = try_path(candidates, join(file, length, "/", name), open_beside, author);
+	if (fd < 0)
+		fd = try_path(candidates, join(file, length, "/.debug/", name), open_beside,
+			      author);
+	if (fd < 0 && !goes_up(file)) {
+		char *folder = join(SYSTEM_FOLDER, sizeof(SYSTEM_FOLDER) - 1, "", file);
+
+		if (folder)
+			fd = try_path(candidates,
+				      join(folder, sizeof(SYSTEM_FOLDER) - 1 + length, "/", name),
+				      open_in_system_folder, NULL);
+		free(folder);
 	}
 	return fd;
 }
 
-/* Uses only the last component of the link: its directory is that of the build machine. */
-static int find_in_folder(struct debug_search *search, const char *folder, size_t length,
-			  const struct debug_want *want)
+/* The link is a path, relative to the file that has it. */
+static int find_alternate(struct candidates *candidates, const char *file,
+			  const struct stat *author)
 {
-	const char *slash = want->link ? strrchr(want->link, '/') : NULL;
-	int fd = find_by_build_id(search, folder, length, want);
-	char *path;
+	const char *link = candidates->want->link, *slash = strrchr(file, '/');
+	size_t length = slash ? (size_t)(slash - file) : 0;
 
-	if (fd >= 0 || !want->link)
-		return fd;
-	if (asprintf(&path, "%.*s/%s", (int)length, folder, slash ? slash + 1 : want->link) < 0)
-		return -1;
-	return try_path(search, path, want->crc);
+	return try_path(candidates, link[0] == '/' ? strdup(link) : join(file, length, "/", link),
+			open_alternate, author);
 }
 
-static int find_in_folders(struct debug_search *search, const struct debug_want *want)
+/* Uses only the last component of the link: its directory is that of the build machine. */
+static int find_in_folder(struct candidates *candidates, const char *folder, size_t length)
 {
-	const char *folder = search->folders;
+	const char *link = candidates->want->link;
+	const char *slash = link ? strrchr(link, '/') : NULL;
+	int fd = find_by_build_id(candidates, folder, length, open_chosen_by_user);
+
+	if (slash)
+		link = slash + 1;
+	if (fd >= 0 || !link || !is_plain_name(link))
+		return fd;
+	return try_path(candidates, join(folder, length, "/", link), open_chosen_by_user, NULL);
+}
+
+static int find_in_folders(struct candidates *candidates)
+{
+	const char *folder = candidates->search->folders;
 	int fd = -1;
 
 	while (folder && *folder && fd < 0) {
 		size_t length = strcspn(folder, ":");
 
 		if (length)
-			fd = find_in_folder(search, folder, length, want);
+			fd = find_in_folder(candidates, folder, length);
 		folder += length + (folder[length] == ':');
 	}
 	return fd;
 }
 
+/* Alternate files are looked for from the debug file that was found before, if there is one. */
+static int find_by_link(struct candidates *candidates, const struct module *module)
+{
+	const struct debug_search *search = candidates->search;
+	bool is_found = candidates->want->alternate && search->found;
+	struct stat author = search->found_file;
+	char *file = strdup(is_found ? search->found : module->path); /* search->found changes */
+	int fd = -1;
+
+	if (file && (is_found || !fstat(module->fd, &author)))
+		fd = candidates->want->alternate ? find_alternate(candidates, file, &author)
+						 : find_by_name(candidates, file, &author);
+	free(file);
+	return fd;
+}
+
 int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want)
 {
-	struct debug_search *search = ctx;
-	const char *file = want->alternate && search->found ? search->found : module->path;
-	char *beside = strdup(file); /* search->found changes */
-	int fd = find_by_build_id(search, USUAL_FOLDER, sizeof(USUAL_FOLDER) - 1, want);
+	struct candidates candidates = {.search = ctx, .want = want, .skip = want->candidate};
+	int fd = find_by_build_id(&candidates, SYSTEM_FOLDER, sizeof(SYSTEM_FOLDER) - 1,
+				  open_in_system_folder);
 
-	if (fd < 0 && want->link && beside)
-		fd = find_by_link(search, beside, want);
+	if (fd < 0 && want->link)
+		fd = find_by_link(&candidates, module);
 	if (fd < 0)
-		fd = find_in_folders(search, want);
-	free(beside);
+		fd = find_in_folders(&candidates);
+	candidates.search->passed = want->candidate - (fd < 0 ? candidates.skip : 0);
 	return fd;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/process/file.h"
+#include "os/file/regular.h"
 #include "report/common/frame.h"
 #include "report/common/name.h"
 

@@ -1,10 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "os/process/file.h"
+#include "os/file/regular.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+/*
+ * File systems whose files the kernel or its drivers write: reading one can block or have side
+ * effects (/proc/kmsg), and what it says is not a file's contents.
+ */
+static bool is_kernel_interface(int fd)
+{
+	static const unsigned int types[] = {
+		PROC_SUPER_MAGIC,
+		SYSFS_MAGIC,
+		DEBUGFS_MAGIC,
+		TRACEFS_MAGIC,
+		CGROUP_SUPER_MAGIC,
+		CGROUP2_SUPER_MAGIC,
+		SECURITYFS_MAGIC,
+		BPF_FS_MAGIC,
+		DEVPTS_SUPER_MAGIC,
+		PSTOREFS_MAGIC,
+		EFIVARFS_MAGIC,
+		NSFS_MAGIC,
+		SELINUX_MAGIC,
+		SMACK_MAGIC,
+		RDTGROUP_SUPER_MAGIC,
+		BINFMTFS_MAGIC,
+		0x62656570 /* configfs */,
+		0x65735543 /* fusectl */,
+	};
+	struct statfs system;
+
+	if (fstatfs(fd, &system))
+		return true;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((unsigned int)system.f_type == types[i])
+			return true;
+	return false;
+}
 
 /* Used if there is no /proc: opens the path again and checks that it is still the same file. */
 static int file_open_same(const char *path, const struct stat *seen)
@@ -27,7 +66,7 @@ static int file_reopen(int found, const char *path, const struct stat *seen)
 	int fd;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
+	fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a lease */
 	if (fd >= 0)
 		return fd;
 	return errno == ENOENT ? file_open_same(path, seen) : -errno;
@@ -43,8 +82,10 @@ int file_open_regular(const char *path, struct stat *ret_stat)
 		return -errno;
 	if (fstat(found, &stat))
 		fd = -errno;
+	else if (!S_ISREG(stat.st_mode) || is_kernel_interface(found))
+		fd = -EACCES;
 	else
-		fd = S_ISREG(stat.st_mode) ? file_reopen(found, path, &stat) : -EACCES;
+		fd = file_reopen(found, path, &stat);
 	close(found);
 	if (fd >= 0 && ret_stat)
 		*ret_stat = stat;
