@@ -9,18 +9,20 @@
 #include <string.h>
 
 #include "report/common/frame.h"
+#include "report/common/glyph.h"
 #include "report/common/name.h"
 #include "report/common/out.h"
 #include "report/format.h"
 
-/* Semicolons separate frames, and the last blank separates the number. */
+/* Semicolons separate frames, and the last blank separates the number. The output is UTF-8 in every
+ * locale: programs read it. */
 static void put_word(struct out *out, const char *word)
 {
-	for (; *word; word++) {
-		bool plain = (unsigned char)*word >= ' ' && *word != 0x7f && *word != ';';
+	struct glyph glyph;
+	size_t taken;
 
-		out_bytes(out, plain ? word : *word == ';' ? ":" : "?", 1);
-	}
+	for (; (taken = glyph_next(word, true, &glyph)); word += taken)
+		out_text(out, *word == ';' ? ":" : glyph.text);
 }
 
 static void put_hex(struct out *out, uint64_t number)

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map64.h"
 #include "os/memory/pagemap.h"
 #include "os/process/maps.h"
 #include "scan/read/roots.h"
@@ -27,6 +28,7 @@
 #define WINDOW       (64u << 20)  /* largest address range of one query */
 #define LOOK_STEP    (512u << 10) /* a few pages in each step of shared memory are looked at … */
 #define LOOKED_WHOLE (16u << 20)  /* … and every page before this many bytes */
+#define OPENED_MAX   256          /* a process must not use up our descriptors */
 
 struct scan_target {
 	struct target_options options;
@@ -35,7 +37,9 @@ struct scan_target {
 	struct memory memory;
 	struct pagemap *pagemap;
 	struct scan_memory access;
-	VEC(int) files; /* for each range: a file to read shared memory from, or -1 */
+	VEC(int) files;             /* for each range: a file to read shared memory from, or -1 */
+	VEC(int) opened;            /* those files, each once */
+	struct map64 range_of_file; /* file_key() → the first range of that file */
 	VEC(struct scan_bytes) registers;
 	unsigned int word, chunk; /* see scan_input */
 	uint64_t thread_pointer;
@@ -158,10 +162,14 @@ static int next_private(struct scan_target *target, uint64_t address, uint64_t e
 	return 0;
 }
 
+static const struct proc_mapping *mapping_of(const struct scan_target *target, size_t range)
+{
+	return &target->maps.items[target->roots.mappings.items[range]];
+}
+
 static uint64_t file_offset(const struct scan_target *target, size_t range, uint64_t address)
 {
-	const struct proc_mapping *mapping =
-		&target->maps.items[target->roots.mappings.items[range]];
+	const struct proc_mapping *mapping = mapping_of(target, range);
 
 	return address - mapping->start + mapping->offset;
 }
@@ -283,20 +291,52 @@ static ssize_t read_pieces(void *ctx, const struct memory_piece *pieces, size_t 
 	return out - (unsigned char *)buffer;
 }
 
+static uint64_t file_key(const struct proc_mapping *mapping)
+{
+	return hash_u64((uint64_t)mapping->dev_major << 32 | mapping->dev_minor) ^ mapping->inode;
+}
+
+/* Compares paths as well: subvolumes of btrfs have the same device, and may have the same inodes.
+ */
+static bool is_same_file(const struct proc_mapping *a, const struct proc_mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor && !strcmp(a->path, b->path);
+}
+
+/* Opens the file of a range, unless an earlier range has it. *ret_file is -1 if it cannot be
+ * opened, or if too many are open. Returns 0 or -ENOMEM. */
+static int open_file(struct scan_target *target, size_t range, int *ret_file)
+{
+	const struct proc_mapping *mapping = mapping_of(target, range);
+	uint64_t key = file_key(mapping);
+	uint32_t known = map64_get(&target->range_of_file, key);
+
+	*ret_file = -1;
+	if (known != MAP64_NONE && is_same_file(mapping, mapping_of(target, known))) {
+		*ret_file = target->files.items[known];
+		return 0;
+	}
+	if (target->opened.count == OPENED_MAX)
+		return 0;
+	if (vec_reserve(&target->opened, target->opened.count + 1) ||
+	    map64_set(&target->range_of_file, key, (uint32_t)range))
+		return -ENOMEM;
+	*ret_file = proc_open_mapped(target->options.pid, mapping);
+	if (*ret_file >= 0)
+		target->opened.items[target->opened.count++] = *ret_file;
+	return 0;
+}
+
 static int open_files(struct scan_target *target)
 {
 	for (size_t i = 0; i < target->roots.ranges.count; i++) {
-		const struct proc_mapping *mapping =
-			&target->maps.items[target->roots.mappings.items[i]];
-		int file = target->roots.kinds.items[i] == RANGE_SHARED
-				   ? proc_open_mapped(target->options.pid, mapping)
-				   : -1;
+		int file = -1, err = 0;
 
-		if (!vec_push(&target->files, file < 0 ? -1 : file))
-			continue;
-		if (file >= 0)
-			close(file);
-		return -ENOMEM;
+		if (target->roots.kinds.items[i] == RANGE_SHARED)
+			err = open_file(target, i, &file);
+		if (err || vec_push(&target->files, file < 0 ? -1 : file))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -364,10 +404,11 @@ void target_close(struct scan_target *target)
 
 	if (!target)
 		return;
-	vec_each (file, &target->files)
-		if (*file >= 0)
-			close(*file);
+	vec_each (file, &target->opened)
+		close(*file);
+	vec_free(&target->opened);
 	vec_free(&target->files);
+	map64_free(&target->range_of_file);
 	vec_free(&target->registers);
 	roots_free(&target->roots);
 	proc_maps_free(&target->maps);

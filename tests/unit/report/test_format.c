@@ -141,6 +141,30 @@ static void test_text_order(void **state)
 	free(text);
 }
 
+/* Folded output is UTF-8 without control, direction-override or other hidden characters. */
+static void test_folded_is_clean(void **state)
+{
+	struct snapshot_frame frames[] = {
+		{.address = 1, .function = "a\xe2\x80\xae;\xe2\x81\xa6z\xe2\x80\x8f\xff"},
+		{.address = 2, .module = "/tmp/\xc0\xaf/\xe6\xbc\xa2\xe2\x80\x8e\x1b", .vaddr = 1},
+	};
+	struct snapshot_stack stack = {.frames = frames, .frame_count = COUNT(frames)};
+	struct snapshot_site site = {.api = API_MALLOC, .live_bytes = 8};
+	struct snapshot_process process = {.comm = "\xed\xa0\x80\x7f",
+					   .sites = &site,
+					   .site_count = 1,
+					   .stacks = &stack,
+					   .stack_count = 1};
+	struct snapshot snapshot = {.processes = &process, .process_count = 1};
+	struct format_options options = {.width = 80};
+	char *text = render(&format_folded, &snapshot, &options);
+
+	(void)state;
+	assert_string_equal(text, "\\xed\\xa0\\x80\\x7f;[\xe6\xbc\xa2\\u{200e}\\x1b+0x1];"
+				  "a\\u{202e}:\\u{2066}z\\u{200f}\\xff;malloc 8\n");
+	free(text);
+}
+
 static void test_summary_line(void **state)
 {
 	struct format_options options = {.width = 80, .utf8 = true, .color = true};
@@ -501,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_golden_by_calls),
 		cmocka_unit_test(test_text_properties),
 		cmocka_unit_test(test_text_order),
+		cmocka_unit_test(test_folded_is_clean),
 		cmocka_unit_test(test_summary_line),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_site_without_stack),

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "app/terminal/output.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "os/memory/limit.h"
+#include "os/process/pid_namespace.h"
 #include "os/process/proc.h"
 #include "os/ptrace/exit_watch.h"
 #include "parser/client/prefetch.h"
@@ -104,10 +106,33 @@ static bool may_use_ptrace(const struct source_config *config, int code)
 	return false;
 }
 
+/* Enough to start, and to trace a program with a few libraries. */
+#define BPF_DESCRIPTORS    72
+#define PTRACE_DESCRIPTORS 24
+
+/*
+ * Checks what both backends need. With too few descriptors, libbpf finds features missing, and
+ * fails with misleading errors.
+ */
+static int check_needs(enum backend backend, struct error *err)
+{
+	uint32_t namespace;
+	int code = pid_namespace_find(&namespace, err);
+
+	return code ? code
+		    : descriptors_check(backend == BACKEND_PTRACE ? PTRACE_DESCRIPTORS
+								  : BPF_DESCRIPTORS,
+					err);
+}
+
 /* Falls back to ptrace, which does the same at a higher cost per call. Remembers why. */
 static int backend_open(struct session *session, const struct source_config *config,
 			enum backend backend, struct error *err)
 {
+	int code = check_needs(backend, err);
+
+	if (code)
+		return code;
 	if (backend == BACKEND_PTRACE)
 		return source_backend(BACKEND_PTRACE)->open(&session->source, config, err);
 	if (!source_backend(BACKEND_BPF)->open(&session->source, config, err))

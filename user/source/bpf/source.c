@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"
@@ -328,7 +329,8 @@ static int load_programs(struct trace_source *bpf, struct error *err)
 	};
 	int code = program_load(bpf->program, &config, err);
 
-	if (code && code != -EPERM && code != -EXDEV && stack == STACK_AUTO) {
+	if (code && code != -EPERM && code != -EXDEV && !descriptors_missing(code) &&
+	    stack == STACK_AUTO) {
 		config.unwind_rows = 0;
 		code = program_load(bpf->program, &config, err);
 	}

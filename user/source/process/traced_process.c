@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "source/process/traced_process.h"
 
+#include <errno.h>
+
+#include "base/descriptors.h"
 #include "os/process/proc.h"
 #include "symbol/elf/module_table.h"
 
@@ -32,4 +35,11 @@ pid_t traced_process_reader(const struct traced_process *process)
 	if (process->leader_exited || !process->prober->ops)
 		return proc_living_thread(process->pid);
 	return process->pid;
+}
+
+/* One process that uses up our descriptors must not end the trace of all others. */
+bool traced_process_must_fail(const struct traced_process *process, int code)
+{
+	return code == -ENOMEM ||
+	       (descriptors_missing(code) && process->config->scope != SCOPE_SYSTEM);
 }

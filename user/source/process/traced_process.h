@@ -106,4 +106,7 @@ const struct module *mapping_find(const struct traced_process *process, uint64_t
  * left. */
 pid_t traced_process_reader(const struct traced_process *process);
 
+/* Returns true if an error ends the trace: out of memory, or out of descriptors. */
+bool traced_process_must_fail(const struct traced_process *process, int code);
+
 #endif

@@ -44,7 +44,7 @@ int library_attach(struct traced_process *process, const char *path,
 	int fd = file_open_regular(path, NULL), err;
 
 	if (fd < 0)
-		return 0;
+		return traced_process_must_fail(process, fd) ? fd : 0;
 	err = library_open(process, fd, path, &module);
 	return err || !module ? err : attach(process, module);
 }

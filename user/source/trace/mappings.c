@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/file/regular.h"
@@ -108,7 +109,7 @@ static int file_refused(struct traced_process *process, const struct proc_mappin
 	log_info("%s: %s", mapping->path, why);
 	if (process->tables)
 		unwind_tables_none(process->tables, unwind_mapping_key(mapping));
-	return code == -ENOMEM ? code : 0;
+	return traced_process_must_fail(process, code) ? code : 0;
 }
 
 /* On overlayfs, the kernel and /proc/PID/maps identify a file differently. */
@@ -137,6 +138,8 @@ static int mapping_open(struct traced_process *process, const struct proc_mappin
 	if (!mapping->inode)
 		return 0;
 	fd = proc_open_mapped(traced_process_reader(process), mapping);
+	if (fd == -EMFILE && descriptors_raise())
+		fd = proc_open_mapped(traced_process_reader(process), mapping);
 	if (fd < 0)
 		return file_refused(process, mapping, strerror(-fd), fd);
 	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);

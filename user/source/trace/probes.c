@@ -464,7 +464,7 @@ static int place(struct traced_process *process, const struct module *module,
 {
 	int code = process->ops->place(process, module, plan);
 
-	if (!code || code == -ENOMEM)
+	if (!code || traced_process_must_fail(process, code))
 		return code;
 	refuse_module(process, module, plan, code);
 	return 0;

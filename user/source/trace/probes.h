@@ -16,10 +16,10 @@ int probes_share(struct traced_process *process, struct module *module);
 int probes_share_again(struct traced_process *nobody);
 
 /* Probes a mapped module, once per process. What cannot be probed is reported as a loss. Returns 0
- * or -ENOMEM. */
+ * or an error of traced_process_must_fail(). */
 int probes_attach(struct traced_process *process, struct module *module);
 
-/* Probes a module that may be mapped later. Returns 0 or -ENOMEM. */
+/* Probes a module that may be mapped later. Returns the same as probes_attach(). */
 int probes_attach_ahead(struct traced_process *process, struct module *module);
 
 /* Inherited probes are only in place after this returns. Call it after modules that belong

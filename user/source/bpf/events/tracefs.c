@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/descriptors.h"
 
 /* Creates a private mount: tracefs may not be mounted here. */
 static int mount_privately(void)
@@ -112,22 +113,11 @@ static int event_open_once(int id, pid_t tid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Only raised when needed, because launched programs would inherit the limit. */
-static bool more_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
-		return false;
-	limit.rlim_cur = limit.rlim_max;
-	return !setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int tracefs_event_open(int id, pid_t tid)
 {
 	int fd = event_open_once(id, tid);
 
-	return fd == -EMFILE && more_descriptors() ? event_open_once(id, tid) : fd;
+	return fd == -EMFILE && descriptors_raise() ? event_open_once(id, tid) : fd;
 }
 
 /* Lines look like "p:group/event /usr/lib/…:0x…". */

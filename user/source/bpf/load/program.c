@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "bpf/sample.h"
@@ -294,6 +295,10 @@ static int load_failed(int code, const struct program_config *config, struct err
 		return error_set(err, code,
 				 "Operation not permitted (needs root, or CAP_BPF, CAP_PERFMON "
 				 "and CAP_SYS_PTRACE; see mtrace-bpf doctor)");
+	if (descriptors_missing(code))
+		return descriptors_explain(code, err);
+	if (code == -ENOMEM)
+		return error_set(err, code, "out of memory");
 	if (config->pairing)
 		return error_set_errno(err, code, "--pairing %s does not work on this kernel",
 				       config->pairing);
@@ -311,7 +316,8 @@ static int means_choose(struct loaded_programs *program, const struct program_co
 	int code = -EINVAL;
 
 	kernel_types_read(&program->kernel);
-	for (size_t i = 0; code && code != -EPERM && i < MEANS_COUNT; i++) {
+	for (size_t i = 0; code && code != -EPERM && !descriptors_missing(code) && i < MEANS_COUNT;
+	     i++) {
 		const struct means *means = &means_table[i];
 
 		if (!(means->scopes & 1u << config->scope) ||
@@ -419,6 +425,8 @@ static int attach_multi(const struct bpf_program *program, const struct probe_re
 	if (fds_reserve(links))
 		return -ENOMEM;
 	fd = link_multi(&create);
+	if (fd == -EMFILE && descriptors_raise())
+		fd = link_multi(&create);
 	if (fd < 0)
 		return fd;
 	add_fd(links, fd, is_of_frees(request->kind));

@@ -204,8 +204,9 @@ static void answer_stop(struct tracer *tracer)
 static bool is_alone(const struct tracer *tracer)
 {
 	char byte;
+	ssize_t got = recv(tracer->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
-	return !recv(tracer->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return !got || (got < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 /* Only interrupts waitpid. The reason is looked for afterwards. */
@@ -291,18 +292,40 @@ static void signals_prepare(void)
 	prctl(PR_SET_PDEATHSIG, WAKE_SIGNAL, 0, 0, 0);
 }
 
-/* Keeps only the socket and the bell, after the standard descriptors. */
-static void descriptors_keep(int *socket, int *bell)
-{
-	int null = open("/dev/null", O_RDWR), kept[2];
+enum kept_fd { KEPT_SOCKET = STDERR_FILENO + 1, KEPT_BELL, KEPT_END };
 
-	kept[0] = fcntl(*socket, F_DUPFD, 64);
-	kept[1] = fcntl(*bell, F_DUPFD, 64);
+/* Moves a descriptor out of the way of those that are assigned. Returns -1 on failure. */
+static int fd_lift(int fd)
+{
+	return fd >= KEPT_END ? fd : fcntl(fd, F_DUPFD, KEPT_END);
+}
+
+/* Frees descriptors first: the limit (ulimit -n) may already be reached. */
+static void close_others(int socket, int bell)
+{
+	int last = socket > bell ? socket : bell;
+
+	closefrom(last + 1);
+	for (int fd = 0; fd < last; fd++)
+		if (fd != socket && fd != bell)
+			close(fd);
+}
+
+/* Keeps only the socket and the bell, after the standard descriptors. Returns false on failure. */
+static bool descriptors_keep(int *socket, int *bell)
+{
+	int null;
+
+	close_others(*socket, *bell);
+	*socket = fd_lift(*socket);
+	*bell = fd_lift(*bell);
+	null = open("/dev/null", O_RDWR);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
-	*socket = dup2(kept[0], STDERR_FILENO + 1);
-	*bell = dup2(kept[1], STDERR_FILENO + 2);
-	closefrom(STDERR_FILENO + 3);
+	*socket = dup2(*socket, KEPT_SOCKET);
+	*bell = dup2(*bell, KEPT_BELL);
+	closefrom(KEPT_END);
+	return *socket >= 0 && *bell >= 0;
 }
 
 static _Noreturn void tracer_process_run(struct tracer_process *tracer_process,
@@ -313,8 +336,7 @@ static _Noreturn void tracer_process_run(struct tracer_process *tracer_process,
 
 	setsid();
 	prctl(PR_SET_NAME, TRACER_PROCESS_NAME);
-	descriptors_keep(&tracer.socket, &tracer_process->shared.bell);
-	if (chdir("/"))
+	if (!descriptors_keep(&tracer.socket, &tracer_process->shared.bell) || chdir("/"))
 		_exit(EXIT_FAILURE);
 	signals_prepare();
 	tracer.seen = calloc(SEEN_STACKS, sizeof(*tracer.seen));
