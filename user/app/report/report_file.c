@@ -12,10 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/report/json_input.h"
 #include "model/snapshot/date.h"
 #include "base/map64.h"
 
-#define SCHEMA "mtrace-bpf.report/1"
+#define PROCESSES_MAX 100000 /* an empty one takes kilobytes */
+#define SCHEMA        "mtrace-bpf.report/1"
 
 /* Returns NULL if there is no member of this type. */
 static json_object *member(json_object *object, const char *key, json_type type)
@@ -255,6 +257,8 @@ static int read_document(struct snapshot *snapshot, json_object *document)
 	size_t count = count_of(processes);
 	int err = 0;
 
+	if (count > PROCESSES_MAX)
+		return -EFBIG;
 	snapshot->incomplete = text(snapshot, document, "incomplete");
 	snapshot->processes = snapshot_alloc(snapshot, count * sizeof(*snapshot->processes));
 	if (!snapshot->processes)
@@ -281,8 +285,15 @@ static int parse(json_object **ret_document, const char *path, struct error *err
 
 	if (code)
 		return error_set_errno(err, code, "cannot read %s", path);
-	*ret_document = json_object_from_fd(fd);
+	code = json_input_read(ret_document, fd);
 	close(fd);
+	if (code == -EFBIG)
+		return error_set(err, code,
+				 "%s is too large to compare: use --top for smaller reports", path);
+	if (code == -ENOTSUP)
+		return error_set(err, code, "%s is neither a file nor a pipe", path);
+	if (code && code != -EINVAL)
+		return error_set_errno(err, code, "cannot read %s", path);
 	if (*ret_document && is_report(*ret_document))
 		return 0;
 	json_object_put(*ret_document);
@@ -302,8 +313,11 @@ int report_file_read(struct snapshot **ret_snapshot, const char *path, struct er
 	if (!code && read_date(snapshot, document))
 		code = error_set(err, -EINVAL, "%s is damaged: its date (taken_at) is not possible",
 				 path);
-	if (!code && read_document(snapshot, document))
-		code = error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	if (!code) {
+		code = read_document(snapshot, document);
+		if (code)
+			error_set_errno(err, code, "cannot read %s", path);
+	}
 	json_object_put(document);
 	if (!code)
 		*ret_snapshot = snapshot;
