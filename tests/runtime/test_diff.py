@@ -121,6 +121,15 @@ def test_misuse(arguments, words):
     assert done.status == 2 and one_line(done.stderr) and words in done.stderr
 
 
+def test_endless_and_huge_input_is_refused(tmp_path):
+    done = mtrace("diff", "/dev/zero", "/dev/zero")
+    assert done.status == 1 and one_line(done.stderr) and "neither a file nor a pipe" in done.stderr
+    path = tmp_path / "huge.json"
+    path.write_text("[" + "{}," * 6_000_000 + "{}]", encoding="utf-8")
+    done = mtrace("diff", str(path), str(path))
+    assert done.status == 1 and one_line(done.stderr) and "too large" in done.stderr
+
+
 def test_no_report(tmp_path):
     path = tmp_path / "text"
     path.write_text("nothing\n", encoding="utf-8")

@@ -262,6 +262,17 @@ def test_metrics_file_of_exited_program(tmp_path):
         or os.listdir(tmp_path) == ["leak.prom", "report.json"]
 
 
+@pytest.mark.parametrize("interval", [(), ("--interval", "100ms")])
+def test_unwritable_metrics_file_is_a_failure(tmp_path, interval):
+    """One message, however often the write fails, and the program's own status does not hide it."""
+    need("uprobes")
+    done = harness.mtrace(*harness.BACKEND_OPTIONS, "-q", *interval, "--prometheus-file", "/dev/full",
+                          "-o", str(tmp_path / "report"), "/bin/sh", "-c", "sleep 0.5")
+    assert done.status == 1 and harness.one_line(done.stderr), done.stderr
+    assert "cannot write" in done.stderr and "No space left on device" in done.stderr
+    assert (tmp_path / "report").stat().st_size
+
+
 def test_metrics_file_is_updated_while_running(tmp_path):
     need("uprobes")
     path = tmp_path / "steady.prom"

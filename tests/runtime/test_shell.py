@@ -455,7 +455,8 @@ def test_sites(terminal):
         assert re.search(r"^ +(→|->) +\d+ +BOOKED\(malloc", card, re.MULTILINE), card
         assert f"site {rows[0]}" in shell.run("dump | cat")
         assert "no site 4000000" in shell.run("site 4000000")
-        assert "not a regular expression" in shell.run("grep [")
+        assert "as a regular expression" in shell.run("grep [")
+        assert "too many repetitions" in shell.run("grep (a{1,255}){1,255}")
 
 
 def test_several_processes(terminal):

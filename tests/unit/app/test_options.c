@@ -308,7 +308,7 @@ static const struct wrong wrongs[] = {
 	{"--buffer 65535", "\"65535\" is not a size from 64k to 1g"},
 	{"--buffer 2g", "\"2g\" is not a size"},
 	{"--ignore=", "--ignore: is empty"},
-	{"--ignore /(/", "--ignore: \"/(/\" is not a regular expression: "},
+	{"--ignore /(/", "--ignore: cannot use \"/(/\" as a regular expression: "},
 	{"--suppressions tests/fuzz/corpus/code/malloc", "--suppressions: tests/fuzz/corpus/code/"},
 	{"--format jsn", "\"jsn\" is not a format (did you mean json?)"},
 	{"--format json=", "\"json=\" names no file"},

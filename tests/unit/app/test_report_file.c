@@ -128,6 +128,59 @@ static void test_files_that_are_not_reports(void **state)
 	assert_int_equal(report_file_read(&found, "/", &err), -EINVAL);
 }
 
+static const struct {
+	const char *date;
+	int64_t seconds; /* -1: refused */
+} dates[] = {
+	{"1970-01-01T00:00:00.000Z", 0},
+	{"2000-02-29T00:00:00.000Z", 951782400},
+	{"2026-11-22T19:08:24.177Z", 1795374504},
+	{"2499-12-31T23:59:59.999Z", 16725225599},
+	{"2500-01-01T00:00:00.000Z", -1},
+	{"1969-12-31T23:59:59.999Z", -1},
+	{"-2147483648-01-01T00:00:00.000Z", -1},
+	{"2147483647-12-31T23:59:59.999Z", -1},
+	{"2026--2147483648-01T00:00:00.000Z", -1},
+	{"2026-00-01T00:00:00.000Z", -1},
+	{"2026-13-01T00:00:00.000Z", -1},
+	{"2026-01-00T00:00:00.000Z", -1},
+	{"2026-04-31T00:00:00.000Z", -1},
+	{"2026-02-29T00:00:00.000Z", -1},
+	{"2100-02-29T00:00:00.000Z", -1},
+	{"2026-01-01T24:00:00.000Z", -1},
+	{"2026-01-01T00:60:00.000Z", -1},
+	{"2026-01-01T00:00:61.000Z", -1},
+	{"2026-01-01T00:00:2147483647.000Z", -1},
+	{"2026-01-01T00:00:00.4294967296Z", -1},
+	{"2026-01-01T00:00:00.000Z\\n", -1},
+	{"2026-01-01T00:00:00", -1},
+	{"yesterday", -1},
+};
+
+static void test_impossible_dates_are_refused(void **state)
+{
+	struct scratch *scratch = *state;
+
+	for (size_t i = 0; i < COUNT(dates); i++) {
+		struct snapshot *found = NULL;
+		struct error err;
+		char text[256];
+		int code;
+
+		snprintf(text, sizeof(text),
+			 "{\"schema\": \"mtrace-bpf.report/1\", \"taken_at\": \"%s\"}",
+			 dates[i].date);
+		scratch_write(scratch, "report", text, strlen(text), 0644);
+		code = report_file_read(&found, scratch_path(scratch, "report"), &err);
+		assert_int_equal(code, dates[i].seconds < 0 ? -EINVAL : 0);
+		if (code)
+			assert_non_null(strstr(err.text, "report is damaged: its date (taken_at)"));
+		else
+			assert_true(found->taken_at == dates[i].seconds);
+		snapshot_free(found);
+	}
+}
+
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -137,6 +190,7 @@ int main(void)
 		WITH_SCRATCH(test_truncated_report_is_refused),
 		WITH_SCRATCH(test_values_of_wrong_type),
 		WITH_SCRATCH(test_files_that_are_not_reports),
+		WITH_SCRATCH(test_impossible_dates_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -405,9 +405,52 @@ static void test_ignore(void **state)
 	assert_int_equal(suppressions_ignore(suppressions, "/a|b/", &err), 0);
 	assert_int_equal(suppressions_ignore(suppressions, "", &err), -EINVAL);
 	assert_int_equal(suppressions_ignore(suppressions, "/(/", &err), -EINVAL);
-	assert_non_null(strstr(err.text, "\"/(/\" is not a regular expression: "));
+	assert_non_null(strstr(err.text, "cannot use \"/(/\" as a regular expression: "));
 	suppressions_free(suppressions);
 	suppressions_free(NULL);
+}
+
+/* Each takes gigabytes or minutes if it is compiled. */
+static void test_huge_regular_expressions_are_refused(void **state)
+{
+	static const char *const patterns[] = {
+		"/(a{1,255}){1,255}/",
+		"/((a{1,99}){1,99}){1,99}/",
+		"/a{1,255}{1,255}{1,255}/",
+		"/([]a{2}]{9}[[:alpha:]{]{99}){99}/",
+		"/((((((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+/",
+		"/(a*)*\\1/",
+	};
+	struct suppressions *suppressions = suppressions_new();
+	char text[64 * 1024];
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+		assert_int_equal(suppressions_ignore(suppressions, patterns[i], &err), -EINVAL);
+		assert_non_null(strstr(err.text, " as a regular expression: "));
+	}
+	memset(text, '(', sizeof(text) - 1);
+	text[0] = text[sizeof(text) - 2] = '/';
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(suppressions_ignore(suppressions, text, &err), -EINVAL);
+	assert_int_equal(suppressions_ignore(suppressions, "/[0-9a-f]{16}+x{2,}(a|b)*/", &err), 0);
+	suppressions_free(suppressions);
+}
+
+/* Many small expressions are refused, too. */
+static void test_number_of_regular_expressions_is_limited(void **state)
+{
+	struct suppressions *suppressions = suppressions_new();
+	struct error err;
+	size_t count = 0;
+
+	(void)state;
+	while (count < 100000 && !suppressions_ignore(suppressions, "/a.*b/", &err))
+		count++;
+	assert_in_range(count, 2000, 20000);
+	assert_non_null(strstr(err.text, "too many regular expressions"));
+	suppressions_free(suppressions);
 }
 
 int main(void)
@@ -425,6 +468,8 @@ int main(void)
 		cmocka_unit_test(test_binary_file),
 		cmocka_unit_test(test_mangled),
 		cmocka_unit_test(test_ignore),
+		cmocka_unit_test(test_huge_regular_expressions_are_refused),
+		cmocka_unit_test(test_number_of_regular_expressions_is_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,8 @@ static int connect_report(struct trace *trace)
 		log_error("%s", err.text);
 		return EXIT_CANNOT;
 	}
-	metrics_finish(trace->metrics);
+	if (metrics_finish(trace->metrics))
+		return EXIT_CANNOT;
 	if (!session->remote_state->incomplete)
 		return session->failure ? EXIT_CANNOT : trace_status(trace, EXIT_DONE);
 	log_warn("%s", session->remote_state->incomplete);

@@ -7,17 +7,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <json-c/json.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "app/report/json_input.h"
+#include "model/snapshot/date.h"
 #include "base/map64.h"
 
-#define SCHEMA "mtrace-bpf.report/1"
+#define PROCESSES_MAX 100000 /* an empty one takes kilobytes */
+#define SCHEMA        "mtrace-bpf.report/1"
 
 /* Returns NULL if there is no member of this type. */
 static json_object *member(json_object *object, const char *key, json_type type)
@@ -243,19 +243,12 @@ static int read_process(struct snapshot *snapshot, json_object *object,
 	return read_sites(snapshot, object, process);
 }
 
-/* "2026-11-22T19:08:24.177Z" */
-static void read_date(struct snapshot *snapshot, const char *date)
+/* A report without a date is fine; one with an impossible date is not. */
+static int read_date(struct snapshot *snapshot, json_object *document)
 {
-	struct tm parts = {0};
-	uint32_t ms = 0;
+	const char *date = plain_text(document, "taken_at");
 
-	if (sscanf(date, "%d-%d-%dT%d:%d:%d.%" SCNu32, &parts.tm_year, &parts.tm_mon,
-		   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &ms) < 6)
-		return;
-	parts.tm_year -= 1900;
-	parts.tm_mon--;
-	snapshot->taken_at = timegm(&parts);
-	snapshot->taken_at_ms = ms % 1000;
+	return *date ? date_parse(date, &snapshot->taken_at, &snapshot->taken_at_ms) : 0;
 }
 
 static int read_document(struct snapshot *snapshot, json_object *document)
@@ -264,7 +257,8 @@ static int read_document(struct snapshot *snapshot, json_object *document)
 	size_t count = count_of(processes);
 	int err = 0;
 
-	read_date(snapshot, plain_text(document, "taken_at"));
+	if (count > PROCESSES_MAX)
+		return -EFBIG;
 	snapshot->incomplete = text(snapshot, document, "incomplete");
 	snapshot->processes = snapshot_alloc(snapshot, count * sizeof(*snapshot->processes));
 	if (!snapshot->processes)
@@ -291,8 +285,15 @@ static int parse(json_object **ret_document, const char *path, struct error *err
 
 	if (code)
 		return error_set_errno(err, code, "cannot read %s", path);
-	*ret_document = json_object_from_fd(fd);
+	code = json_input_read(ret_document, fd);
 	close(fd);
+	if (code == -EFBIG)
+		return error_set(err, code,
+				 "%s is too large to compare: use --top for smaller reports", path);
+	if (code == -ENOTSUP)
+		return error_set(err, code, "%s is neither a file nor a pipe", path);
+	if (code && code != -EINVAL)
+		return error_set_errno(err, code, "cannot read %s", path);
 	if (*ret_document && is_report(*ret_document))
 		return 0;
 	json_object_put(*ret_document);
@@ -308,12 +309,19 @@ int report_file_read(struct snapshot **ret_snapshot, const char *path, struct er
 	if (code)
 		return code;
 	snapshot = snapshot_new();
-	code = snapshot ? read_document(snapshot, document) : -ENOMEM;
-	json_object_put(document);
-	if (code) {
-		snapshot_free(snapshot);
-		return error_set_errno(err, code, "cannot read %s", path);
+	code = snapshot ? 0 : error_set_errno(err, -ENOMEM, "cannot read %s", path);
+	if (!code && read_date(snapshot, document))
+		code = error_set(err, -EINVAL, "%s is damaged: its date (taken_at) is not possible",
+				 path);
+	if (!code) {
+		code = read_document(snapshot, document);
+		if (code)
+			error_set_errno(err, code, "cannot read %s", path);
 	}
-	*ret_snapshot = snapshot;
-	return 0;
+	json_object_put(document);
+	if (!code)
+		*ret_snapshot = snapshot;
+	else
+		snapshot_free(snapshot);
+	return code;
 }

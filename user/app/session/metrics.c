@@ -306,26 +306,27 @@ static int write_file(struct metrics *metrics, struct error *err)
 	return code;
 }
 
-/* A failure is reported once, until writing works again. */
-static void renew_file(struct metrics *metrics)
+/* A failure is reported once, until writing works again. Returns 0 or -errno. */
+static int renew_file(struct metrics *metrics)
 {
 	struct error err;
 	int code;
 
 	if (metrics->busy || !metrics->session->model)
-		return;
+		return 0;
 	metrics->busy = true;
 	code = write_file(metrics, &err);
 	metrics->busy = false;
 	if (code && !metrics->file_failed)
 		log_error("%s", err.text);
 	metrics->file_failed = code != 0;
+	return code;
 }
 
 static void on_file(void *ctx, uint32_t what)
 {
 	(void)what;
-	renew_file(ctx);
+	(void)renew_file(ctx);
 }
 
 static int open_file(struct metrics *metrics, struct error *err)
@@ -388,10 +389,9 @@ int metrics_open(struct metrics **ret_metrics, struct session *session, struct l
 	return 0;
 }
 
-void metrics_finish(struct metrics *metrics)
+int metrics_finish(struct metrics *metrics)
 {
-	if (metrics && metrics->options->prometheus_file)
-		renew_file(metrics);
+	return metrics && metrics->options->prometheus_file ? renew_file(metrics) : 0;
 }
 
 void metrics_close(struct metrics *metrics)

@@ -26,8 +26,9 @@ bool metrics_wanted(const struct options *options);
  */
 int metrics_open(struct metrics **ret_metrics, struct session *session, struct loop *loop,
 		 struct error *err);
-/* After the end of the trace: writes the file once more and reports errors. NULL is fine. */
-void metrics_finish(struct metrics *metrics);
+/* After the end of the trace: writes the file once more. Prints errors, unless the write before
+ * failed, too. Returns 0 or -errno. NULL is fine. */
+int metrics_finish(struct metrics *metrics);
 void metrics_close(struct metrics *metrics); /* NULL is fine */
 
 #endif

@@ -297,7 +297,7 @@ bool trace_wants_report(const struct options *options)
 int trace_finish(struct trace *trace)
 {
 	struct error err;
-	int code;
+	int code, written;
 
 	grant_requests(trace);
 	if (trace->options->scan || !interrupts_postpone(&trace->interrupts))
@@ -312,7 +312,9 @@ int trace_finish(struct trace *trace)
 						  : session_evaluate(&trace->session, &err);
 	if (code)
 		log_error("%s", err.text);
-	metrics_finish(trace->metrics);
+	written = metrics_finish(trace->metrics);
+	if (!code)
+		code = written;
 	if (session_end_recording(&trace->session) && !code)
 		code = -EIO;
 	scanner_close(&trace->scanner);

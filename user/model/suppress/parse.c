@@ -3,12 +3,17 @@
 #include "model/suppress/parse.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "model/suppress/rule.h"
 
 #define BLANKS " \t\r\v\f"
+
+#define REGEX_BASE_SIZE 8
+#define REGEX_SIZES_MAX 100000 /* of all regular expressions: they take less than 1 GiB */
 
 /* A part of the text; not NUL-terminated. */
 struct words {
@@ -178,16 +183,31 @@ static int suppression_add_rule(struct suppression *suppression, struct frame_ru
 
 /* ---- one line: ignore and leak ---- */
 
-static int regex_of(struct words pattern, regex_t *ret_regex, char reason[128])
+/* Each expression also has a fixed cost. */
+static int regex_charge(struct suppressions *suppressions, size_t size,
+			char reason[PATTERN_REASON_SIZE])
+{
+	suppressions->regex_size += size + REGEX_BASE_SIZE;
+	if (suppressions->regex_size <= REGEX_SIZES_MAX)
+		return 0;
+	snprintf(reason, PATTERN_REASON_SIZE, "too many regular expressions (use * and ?)");
+	return -EINVAL;
+}
+
+static int regex_of(struct suppressions *suppressions, struct words pattern, regex_t *ret_regex,
+		    char reason[PATTERN_REASON_SIZE])
 {
 	char *text = strndup(pattern.start, pattern.length);
-	int code = text ? regcomp(ret_regex, text, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
+	size_t size;
+	int code = text ? pattern_compile(text, 0, ret_regex, &size, reason) : -ENOMEM;
 
 	free(text);
-	if (!code)
-		return 0;
-	regerror(code, ret_regex, reason, 128);
-	return code == REG_ESPACE ? -ENOMEM : -EINVAL;
+	if (code)
+		return code;
+	code = regex_charge(suppressions, size, reason);
+	if (code)
+		regfree(ret_regex);
+	return code;
 }
 
 static bool is_regex(struct words pattern)
@@ -197,7 +217,8 @@ static bool is_regex(struct words pattern)
 }
 
 /* Creates the rule for --ignore and ignore:. */
-static int rule_ignore(struct words pattern, struct frame_rule *ret_rule, char reason[128])
+static int rule_ignore(struct suppressions *suppressions, struct words pattern,
+		       struct frame_rule *ret_rule, char reason[PATTERN_REASON_SIZE])
 {
 	struct frame_rule rule = {.kind = FRAME_FUNCTION};
 	int code;
@@ -210,7 +231,7 @@ static int rule_ignore(struct words pattern, struct frame_rule *ret_rule, char r
 	pattern.start++;
 	pattern.length -= 2;
 	rule.kind = FRAME_REGEX;
-	code = regex_of(pattern, &rule.regex, reason);
+	code = regex_of(suppressions, pattern, &rule.regex, reason);
 	if (!code)
 		*ret_rule = rule;
 	return code;
@@ -236,23 +257,23 @@ static int add_simple(struct suppressions *suppressions, struct words name, stru
 int suppressions_ignore(struct suppressions *suppressions, const char *pattern, struct error *err)
 {
 	struct frame_rule rule;
-	char reason[128];
+	char reason[PATTERN_REASON_SIZE];
 	int code;
 
 	if (!*pattern)
 		return error_set(err, -EINVAL, "is empty");
-	code = rule_ignore(WORDS(pattern), &rule, reason);
+	code = rule_ignore(suppressions, WORDS(pattern), &rule, reason);
 	if (code == -EINVAL)
-		return error_set(err, code, "\"%s\" is not a regular expression: %s", pattern,
-				 reason);
+		return error_set(err, code, "cannot use \"%.80s\" as a regular expression: %s",
+				 pattern, reason);
 	return code ? code : add_simple(suppressions, WORDS(pattern), rule);
 }
 
 static int read_ignore(struct suppression_reader *reader, struct words line, struct words pattern)
 {
 	struct frame_rule rule;
-	char reason[128];
-	int code = rule_ignore(pattern, &rule, reason);
+	char reason[PATTERN_REASON_SIZE];
+	int code = rule_ignore(reader->suppressions, pattern, &rule, reason);
 
 	if (code == -EINVAL)
 		return fail(reader, reason, pattern);

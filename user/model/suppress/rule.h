@@ -42,6 +42,7 @@ struct suppression {
 struct suppressions {
 	VEC(struct suppression) items;
 	size_t mangled;
+	size_t regex_size; /* sum of the sizes of all regular expressions */
 };
 
 void suppression_free(struct suppression *suppression);

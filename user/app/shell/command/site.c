@@ -14,6 +14,7 @@
 #include "app/shell/output.h"
 #include "app/shell/state.h"
 #include "app/shell/view.h"
+#include "base/pattern.h"
 #include "base/units.h"
 #include "report/common/amount.h"
 #include "report/common/frame.h"
@@ -158,17 +159,16 @@ static bool has_capital(const char *pattern)
 	return false;
 }
 
-static int pattern_compile(const char *pattern, regex_t *ret_regex, struct error *err)
+static int grep_compile(const char *pattern, regex_t *ret_regex, struct error *err)
 {
-	int flags = REG_EXTENDED | REG_NOSUB | (has_capital(pattern) ? 0 : REG_ICASE);
-	int code = regcomp(ret_regex, pattern, flags);
-	char reason[128];
+	char reason[PATTERN_REASON_SIZE];
+	int code = pattern_compile(pattern, has_capital(pattern) ? 0 : REG_ICASE, ret_regex, NULL,
+				   reason);
 
-	if (!code)
-		return 0;
-	regerror(code, ret_regex, reason, sizeof(reason));
-	return error_set(err, -EINVAL, "\"%.80s\" is not a regular expression: %s", pattern,
-			 reason);
+	if (code == -EINVAL)
+		return error_set(err, code, "cannot use \"%.80s\" as a regular expression: %s",
+				 pattern, reason);
+	return code ? error_set(err, code, "out of memory") : 0;
 }
 
 static bool text_matches(const regex_t *regex, const char *text)
@@ -251,7 +251,7 @@ int shell_do_grep(struct shell *shell, char *const *words, struct error *err)
 		return error_set(err, -EINVAL, "usage");
 	code = shell_choose(shell, words + 1, SHELL_TAKES_PID, &choice, err);
 	if (!code)
-		code = pattern_compile(words[0], &regex, err);
+		code = grep_compile(words[0], &regex, err);
 	if (code)
 		return code;
 	code = grep(shell, &regex, choice.pid, err);
