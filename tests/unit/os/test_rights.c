@@ -150,7 +150,7 @@ static void test_kernel_interfaces_are_no_regular_files(void **state)
 			assert_int_equal(file_open_regular(paths[i], NULL), -EACCES);
 }
 
-/* The kernel lets whoever opens a leased file wait until the holder gives it up. */
+/* The kernel lets the opener of a leased file wait until the holder gives it up. */
 static void test_a_lease_is_not_waited_for(void **state)
 {
 	const char *path = create(*state, geteuid(), getegid(), 0644);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "app/terminal/output.h"
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "os/memory/limit.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "mtrace.skel.h"

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 #include "os/process/proc.h"
 #include "symbol/elf/module_table.h"
 

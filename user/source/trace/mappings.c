@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "os/file/regular.h"

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 
 /* Creates a private mount: tracefs may not be mounted here. */
 static int mount_privately(void)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "bpf/sample.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Room for open files: the limit of this process (ulimit -n) and that of the system. */
-#ifndef MTRACE_BASE_DESCRIPTORS_H
-#define MTRACE_BASE_DESCRIPTORS_H
+#ifndef MTRACE_OS_FILE_DESCRIPTORS_H
+#define MTRACE_OS_FILE_DESCRIPTORS_H
 
 #include <stdbool.h>
 

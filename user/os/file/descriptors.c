@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>

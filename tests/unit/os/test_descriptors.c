@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/descriptors.h"
+#include "os/file/descriptors.h"
 
 static int lowest_free(void)
 {
