@@ -10,7 +10,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -93,25 +96,79 @@ static bool has_ending(const char *text, const char *ending)
 }
 
 /* Paths are resolved relative to the process, not to us. */
-static void test_needed_files(void **state)
+static void test_needed_files_are_opened(void **state)
 {
 	pid_t pid = child_in_exec(execute_relative);
-	char prefix[EXEC_PREFIX_SIZE];
-	struct needed needed = {0};
+	struct exec_files files = {0};
 	struct exec_call call;
 	bool libc = false;
 
 	(void)state;
 	assert_int_equal(exec_call_read(pid, &call), 0);
-	assert_int_equal(exec_call_needed(pid, &call, NULL, &needed, prefix), 0);
-	assert_string_equal(prefix, "");
-	assert_true(has_ending(needed.paths[0], "/bin/true"));
-	for (size_t i = 0; i < needed.count; i++)
-		libc |= has_ending(needed.paths[i], "/libc.so.6");
+	assert_int_equal(exec_call_open_files(pid, &call, NULL, &files), 0);
+	assert_true(has_ending(files.items[0].path, "/bin/true"));
+	for (size_t i = 0; i < files.count; i++) {
+		libc |= has_ending(files.items[i].path, "/libc.so.6");
+		assert_true(files.items[i].fd >= 0);
+	}
 	assert_true(libc);
-	needed_free(&needed);
+	exec_files_free(&files);
 	exec_call_free(&call);
 	end(pid);
+}
+
+#define USER 12345
+
+static char secret[64];
+
+static void execute_preloaded(void)
+{
+	static char preload[128];
+	static char *const arguments[] = {"true", NULL};
+	static char *const preloaded[] = {preload, NULL};
+
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%s", secret);
+	if (setgid(USER) || setuid(USER))
+		_exit(1);
+	execve("/bin/true", arguments, preloaded);
+}
+
+static bool opens_secret(void)
+{
+	pid_t pid = child_in_exec(execute_preloaded);
+	struct exec_files files = {0};
+	struct exec_call call;
+	bool found = false;
+
+	assert_int_equal(exec_call_read(pid, &call), 0);
+	assert_int_equal(exec_call_open_files(pid, &call, NULL, &files), 0);
+	assert_true(files.count >= 2);
+	for (size_t i = 0; i < files.count; i++)
+		found |= !strcmp(files.items[i].path, secret);
+	exec_files_free(&files);
+	exec_call_free(&call);
+	end(pid);
+	return found;
+}
+
+/* A library that the process names but cannot read is not opened for it. */
+static void test_needed_files_are_opened_with_the_rights_of_the_process(void **state)
+{
+	char command[128];
+
+	(void)state;
+	if (geteuid())
+		skip();
+	strcpy(secret, "/tmp/mtrace-unit-XXXXXX");
+	close(mkstemp(secret));
+	snprintf(command, sizeof(command), "gcc -shared -fPIC -x c -o %s /dev/null", secret);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(secret, 0644), 0);
+	assert_true(opens_secret());
+	assert_int_equal(chmod(secret, 0600), 0);
+	assert_false(opens_secret());
+	assert_int_equal(unlink(secret), 0);
+	assert_int_equal(access("/proc/1/environ", R_OK), 0); /* our own rights are as before */
 }
 
 static void execute_descriptor(void)
@@ -166,7 +223,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path_and_variables),
-		cmocka_unit_test(test_needed_files),
+		cmocka_unit_test(test_needed_files_are_opened),
+		cmocka_unit_test(test_needed_files_are_opened_with_the_rights_of_the_process),
 		cmocka_unit_test(test_descriptor_has_no_path),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_others),

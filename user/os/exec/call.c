@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "os/file/regular.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
+#include "os/process/rights.h"
 
 #define ENVIRONMENT_MAX 4096 /* number of variables that are examined */
 #define VARIABLE_MAX    8192 /* maximum length of one, in bytes */
@@ -171,14 +173,14 @@ void exec_call_free(struct exec_call *call)
 /*
  * Finding the files that it will map. Paths are resolved as the process sees them: a thread may
  * have a root, a current directory and a mount namespace of its own, so a helper thread switches to
- * those of the process and searches there.
+ * those of the process, and to its rights, and searches there.
  */
 
 struct call_search {
-	pid_t pid;
 	const struct exec_call *call;
 	const struct elf_dynamic_reader *reader;
-	struct needed found;
+	struct exec_files found;
+	struct rights rights;
 	int root, directory, mounts; /* descriptors of the process's root, current directory and
 					mount namespace */
 	bool elsewhere;              /* the root or mount namespace differs from ours */
@@ -201,28 +203,59 @@ static bool is_same(int one, const char *other)
 	       first.st_ino == second.st_ino;
 }
 
-static int go_there(const struct call_search *search)
+/* For the calling thread only. The rights come last: they do not suffice for the rest. */
+static int become_like_process(const struct call_search *search)
 {
-	return setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".");
+	struct rights_saved *saved;
+
+	if (unshare(CLONE_FS))
+		return -errno;
+	if (search->elsewhere &&
+	    (setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".")))
+		return -errno;
+	return fchdir(search->directory) ? -errno : rights_take(&search->rights, &saved);
 }
 
-static void *search_in_root(void *argument)
+/* Moves the paths of the files that can be opened. */
+static int open_files(struct call_search *search, struct needed *needed)
+{
+	struct exec_files *found = &search->found;
+
+	found->items = calloc(EXEC_FILES_MAX, sizeof(*found->items));
+	if (!found->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < needed->count && found->count < EXEC_FILES_MAX; i++) {
+		struct exec_file file = {file_open_regular(needed->paths[i], NULL),
+					 needed->paths[i]};
+
+		if (file.fd < 0)
+			continue;
+		needed->paths[i] = NULL;
+		found->items[found->count++] = file;
+	}
+	return 0;
+}
+
+/* The thread keeps what it has become until it ends. */
+static void *search_as_process(void *argument)
 {
 	struct call_search *search = argument;
+	struct needed needed = {0};
 
-	if (unshare(CLONE_FS) || (search->elsewhere && go_there(search)) ||
-	    fchdir(search->directory))
-		search->err = -errno;
-	else
+	search->err = become_like_process(search);
+	if (!search->err)
 		search->err = needed_find(search->call->path, search->call->environment,
-					  search->reader, &search->found, NULL);
+					  search->reader, &needed, NULL);
+	if (!search->err)
+		search->err = open_files(search, &needed);
+	needed_free(&needed);
 	return NULL;
 }
 
 static int search_run(struct call_search *search)
 {
 	pthread_t thread;
-	int err = -pthread_create(&thread, NULL, search_in_root, search);
+	int err = -pthread_create(&thread, NULL, search_as_process, search);
 
 	if (err)
 		return err;
@@ -230,39 +263,49 @@ static int search_run(struct call_search *search)
 	return search->err;
 }
 
-static void search_close(const struct call_search *search)
+static void search_close(struct call_search *search)
 {
 	const int fds[] = {search->root, search->directory, search->mounts};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	rights_free(&search->rights);
 }
 
-int exec_call_needed(pid_t pid, const struct exec_call *call,
-		     const struct elf_dynamic_reader *reader, struct needed *ret_needed,
-		     char ret_prefix[EXEC_PREFIX_SIZE])
+int exec_call_open_files(pid_t pid, const struct exec_call *call,
+			 const struct elf_dynamic_reader *reader, struct exec_files *ret_files)
 {
 	struct call_search search = {
-		.pid = pid,
 		.call = call,
 		.reader = reader,
 		.root = proc_open(pid, "root", O_PATH | O_DIRECTORY),
 		.directory = proc_open(pid, "cwd", O_PATH | O_DIRECTORY),
 		.mounts = proc_open(pid, "ns/mnt", O_RDONLY),
 	};
-	int err = -ESRCH;
+	int err = rights_of_process(pid, &search.rights);
 
 	search.elsewhere =
 		!is_same(search.mounts, "/proc/self/ns/mnt") || !is_same(search.root, "/");
-	if (search.root >= 0 && search.directory >= 0 && search.mounts >= 0)
+	if (!err && (search.root < 0 || search.directory < 0 || search.mounts < 0))
+		err = -ESRCH;
+	if (!err)
 		err = search_run(&search);
 	search_close(&search);
 	if (err)
-		return err;
-	ret_prefix[0] = '\0';
-	if (search.elsewhere)
-		snprintf(ret_prefix, EXEC_PREFIX_SIZE, "/proc/%d/root", (int)pid);
-	*ret_needed = search.found;
-	return 0;
+		exec_files_free(&search.found);
+	else
+		*ret_files = search.found;
+	return err;
+}
+
+void exec_files_free(struct exec_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->items[i].fd >= 0)
+			close(files->items[i].fd);
+		free(files->items[i].path);
+	}
+	free(files->items);
+	*files = (struct exec_files){0};
 }

@@ -25,14 +25,25 @@ struct exec_call {
 int exec_call_read(pid_t pid, struct exec_call *ret_call);
 void exec_call_free(struct exec_call *call); /* an all-zero call is fine */
 
+/* A file that a process will map. */
+struct exec_file {
+	int fd;
+	char *path; /* as the process sees it */
+};
+
+struct exec_files {
+	struct exec_file *items;
+	size_t count;
+};
+
 /*
- * Finds the files that the process will map (see needed_find), as paths that we can open while the
- * process waits. Remove `ret_prefix` from them to get the paths that the process itself would use;
- * it is "" if the process sees the same files as we do. Returns 0 or -errno.
+ * Opens the files that the process will map (see needed_find), at most EXEC_FILES_MAX. Paths are
+ * resolved in its root, current directory and mount namespace, and with its rights: the process
+ * chooses them. Leaves out what it cannot read. The caller frees the files. Returns 0 or -errno.
  */
-#define EXEC_PREFIX_SIZE 32
-int exec_call_needed(pid_t pid, const struct exec_call *call,
-		     const struct elf_dynamic_reader *reader, struct needed *ret_needed,
-		     char ret_prefix[EXEC_PREFIX_SIZE]);
+#define EXEC_FILES_MAX 256
+int exec_call_open_files(pid_t pid, const struct exec_call *call,
+			 const struct elf_dynamic_reader *reader, struct exec_files *ret_files);
+void exec_files_free(struct exec_files *files); /* closes those whose fd is not -1 */
 
 #endif

@@ -45,31 +45,28 @@ static bool is_kernel_interface(int fd)
 	return false;
 }
 
-/* Used if there is no /proc: opens the path again and checks that it is still the same file. */
-static int file_open_same(const char *path, const struct stat *seen)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	struct stat stat;
-
-	if (fd < 0)
-		return -errno;
-	if (!fstat(fd, &stat) && stat.st_dev == seen->st_dev && stat.st_ino == seen->st_ino)
-		return fd;
-	close(fd);
-	return -ESTALE;
-}
-
-/* Reopens an O_PATH descriptor for reading. The link in /proc leads to the same file for sure. */
+/*
+ * Opens an O_PATH descriptor for reading. The link in /proc leads to the same file, but the root
+ * directory may be that of another process, with a /proc of its choice or without one. So what was
+ * opened is compared with what was found. Does not wait for a lease (F_SETLEASE).
+ */
 static int file_reopen(int found, const char *path, const struct stat *seen)
 {
+	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+	struct stat opened;
 	char link[64];
 	int fd;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
-	fd = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a lease */
-	if (fd >= 0)
+	fd = open(link, flags);
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, flags);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &opened) && opened.st_dev == seen->st_dev && opened.st_ino == seen->st_ino)
 		return fd;
-	return errno == ENOENT ? file_open_same(path, seen) : -errno;
+	close(fd);
+	return -ESTALE;
 }
 
 int file_open_regular(const char *path, struct stat *ret_stat)

@@ -17,8 +17,8 @@
 #include "bpf/abi.h"
 #include "mtrace.skel.h"
 #include "os/exec/call.h"
-#include "os/file/regular.h"
 #include "os/process/proc.h"
+#include "os/process/procfs.h"
 #include "source/bpf/load/loaded_programs.h"
 #include "source/selection.h"
 #include "source/trace/backend.h"
@@ -158,12 +158,12 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash_u64(hash);
 }
 
-/* A hash of the file in its current state, its path, where the path is looked up, and the
- * environment for the dynamic linker. */
+/* A hash of the file in its current state, its path, where and as which user the path is looked up,
+ * and the environment for the dynamic linker. */
 static uint64_t program_key(const struct held_exec *held, const struct exec_call *call)
 {
 	static const char *const places[] = {"root", "cwd", "ns/mnt"};
-	char path[EXEC_PREFIX_SIZE];
+	char path[PROCFS_PATH_SIZE];
 	struct stat status = {0};
 	uint64_t hash;
 
@@ -176,6 +176,9 @@ static uint64_t program_key(const struct held_exec *held, const struct exec_call
 		if (!stat(path, &status))
 			hash = hash_u64(hash_u64(hash ^ status.st_dev) ^ status.st_ino);
 	}
+	snprintf(path, sizeof(path), "/proc/%d", (int)held->pid);
+	if (!stat(path, &status))
+		hash = hash_u64(hash_u64(hash ^ status.st_uid) ^ status.st_gid);
 	hash = hash_text(hash, call->path);
 	for (char *const *variable = call->environment; *variable; variable++)
 		hash = hash_text(hash, *variable);
@@ -216,21 +219,16 @@ static int add_needed(struct known_program *program, struct traced_process *proc
 		      const struct exec_call *call)
 {
 	struct elf_dynamic_reader reader = {parser_read_dynamic, process->config->parser};
-	char prefix[EXEC_PREFIX_SIZE], path[PATH_MAX];
-	struct needed needed = {0};
-	int err = call->path[0] ? exec_call_needed(pid, call, &reader, &needed, prefix) : -ENOENT;
+	struct exec_files files = {0};
+	int err = call->path[0] ? exec_call_open_files(pid, call, &reader, &files) : -ENOENT;
 
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	for (size_t i = 0; !err && i < needed.count; i++) {
-		int fd;
-
-		snprintf(path, sizeof(path), "%s%s", prefix, needed.paths[i]);
-		fd = file_open_regular(path, NULL);
-		if (fd >= 0)
-			err = program_add(program, process, fd, needed.paths[i]);
+	for (size_t i = 0; !err && i < files.count; i++) {
+		err = program_add(program, process, files.items[i].fd, files.items[i].path);
+		files.items[i].fd = -1; /* now belongs to the module */
 	}
-	needed_free(&needed);
+	exec_files_free(&files);
 	return err;
 }
 
@@ -238,7 +236,7 @@ static int add_needed(struct known_program *program, struct traced_process *proc
 static int add_held(struct known_program *program, struct traced_process *process,
 		    const struct held_exec *held)
 {
-	char link[EXEC_PREFIX_SIZE], path[PATH_MAX];
+	char link[PROCFS_PATH_SIZE], path[PATH_MAX];
 	int fd = fcntl(held->file, F_DUPFD_CLOEXEC, 0);
 	ssize_t length;
 
