@@ -103,6 +103,8 @@ static void test_rights_of_the_author_are_those_of_the_owner(void **state)
 	assert_int_not_equal(rights_of_author(&file).gid, GROUP);
 	file.st_mode |= S_IWGRP;
 	assert_int_equal(rights_of_author(&file).uid, rights_of_everyone().uid);
+	file.st_gid = USER; /* a group of its own */
+	assert_int_equal(rights_of_author(&file).uid, USER);
 	file.st_mode = S_IFREG | 0757;
 	assert_int_equal(rights_of_author(&file).uid, rights_of_everyone().uid);
 }

@@ -45,9 +45,10 @@ struct rights rights_of_everyone(void)
 
 struct rights rights_of_author(const struct stat *file)
 {
+	mode_t others = file->st_gid == file->st_uid ? S_IWOTH : S_IWGRP | S_IWOTH;
 	struct rights rights = rights_of_everyone();
 
-	if (!(file->st_mode & (S_IWGRP | S_IWOTH)))
+	if (!(file->st_mode & others))
 		rights.uid = file->st_uid;
 	return rights;
 }

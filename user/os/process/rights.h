@@ -25,7 +25,8 @@ struct rights rights_of_everyone(void);
 /*
  * The rights of the user who has written a file: its owner, without any groups, because a file in a
  * directory with the setgid bit may have a group that its owner is not in. If other users can write
- * to it: the rights that every user has.
+ * to it: the rights that every user has. A group with the number of the owner is the owner's own
+ * (USERGROUPS_ENAB in login.defs(5)).
  */
 struct rights rights_of_author(const struct stat *file);
 /* The rights of a process. Returns 0 or -errno; -ESRCH if it is gone. The caller frees them. */

@@ -2,7 +2,6 @@
 #include "source/stream/finder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "os/file/regular.h"
 #include "symbol/elf/module_table.h"
 #include "symbol/elf/vdso.h"
 
@@ -30,7 +30,7 @@ static bool is_right(struct file_search *search, int fd, const char *path)
 	struct stat status;
 	struct error err;
 
-	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
+	if (fstat(fd, &status))
 		return false;
 	if (parser_read_module(search->finder->parser, &seen, &err)) {
 		log_info("%s", err.text);
@@ -51,7 +51,7 @@ static bool is_right(struct file_search *search, int fd, const char *path)
 /* Returns a descriptor, or -1. */
 static int try_path(struct file_search *search, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = file_open_regular(path, NULL);
 
 	if (fd < 0)
 		return -1;

@@ -302,19 +302,21 @@ static struct module *module_of_record(struct traced_process *process,
 	uint64_t device = makedev(record->dev_major, record->dev_minor);
 	struct module *module = module_find(modules, device, record->inode);
 	char path[PATH_NAMES_SIZE + 1];
+	struct stat file;
 	int fd;
 
 	if (module)
 		return module;
 	(void)path_of_names(record->names, path); /* a wrong file is detected below */
-	fd = path[0] ? file_open_regular(path, NULL) : -ENOENT;
+	fd = path[0] ? file_open_regular(path, &file) : -ENOENT;
 	if (fd < 0)
 		return NULL;
-	if (module_intern(modules, fd, path, &module, NULL)) {
+	if (file.st_dev != device || file.st_ino != record->inode ||
+	    module_intern(modules, fd, path, &module, NULL)) {
 		close(fd);
 		return NULL;
 	}
-	return module->device == device && module->inode == record->inode ? module : NULL;
+	return module;
 }
 
 /* Probes a module that was not mapped by the dynamic linker. The time until now is a gap. */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/file/regular.h"
+#include "os/process/rights.h"
 #include "report/common/frame.h"
 #include "report/common/name.h"
 
@@ -63,21 +63,15 @@ static void write_lines(struct page *page, FILE *file, unsigned int wanted)
 	free(line);
 }
 
-/* The file may have changed since the program was built. */
-static bool is_newer(const struct stat *source, const char *module)
-{
-	struct stat program;
-
-	return module && !stat(module, &program) && source->st_mtime > program.st_mtime;
-}
-
 /*
- * The traced program chooses this name, so opens only regular files of a plausible size, not those
- * of /proc (0 or huge). Returns NULL if the file is not available.
+ * The author of the program chooses this name, so the file is opened with that user's rights, and
+ * only if its size is plausible. `program` is NULL if the program is not on this machine. Returns
+ * NULL if the file is not available.
  */
-static FILE *source_open(const char *path, struct stat *ret_status)
+static FILE *source_open(const char *path, const struct stat *program, struct stat *ret_status)
 {
-	int fd = file_open_regular(path, ret_status);
+	const struct rights rights = program ? rights_of_author(program) : rights_of_everyone();
+	int fd = rights_open_regular(&rights, path, ret_status);
 	FILE *file = NULL;
 
 	if (fd >= 0 && ret_status->st_size > 0 && ret_status->st_size <= FILE_MAX)
@@ -89,18 +83,20 @@ static FILE *source_open(const char *path, struct stat *ret_status)
 
 void shell_source_write(struct page *page, const struct snapshot_frame *frame)
 {
-	struct stat status;
+	struct stat program, source;
+	bool is_here;
 	FILE *file;
 
 	if (!frame || !frame->file || !frame->line)
 		return;
-	file = source_open(frame->file, &status);
+	is_here = frame->module && !stat(frame->module, &program);
+	file = source_open(frame->file, is_here ? &program : NULL, &source);
 	if (!file)
 		return;
 	page_end(page);
 	page_to(page, 2);
 	page_text(page, STYLE_QUIET, frame->file);
-	if (is_newer(&status, frame->module))
+	if (is_here && source.st_mtime > program.st_mtime)
 		page_text(page, STYLE_WARNING, ", which is newer than the program");
 	page_end(page);
 	write_lines(page, file, frame->line);
