@@ -40,7 +40,7 @@ check-stress:
 
 static:
 	tools/install-deps check
-	@$(MAKE) --no-print-directory -k tidy cppcheck format-check shellcheck layers words
+	@$(MAKE) --no-print-directory -k tidy cppcheck format-check shellcheck layers words opens
 
 tidy: $(TIDIED)
 
@@ -62,6 +62,9 @@ layers:
 
 words:
 	$(Q)tools/check-words
+
+opens:
+	$(Q)tools/check-opens
 
 format:
 	tools/install-deps check
@@ -110,4 +113,4 @@ check-liveness: $(BUILD)/tests/liveness/overwrite
 	$(Q)tests/liveness/run --tool $< --moments $(MOMENTS) $(LIVENESS)
 
 .PHONY: $(TIDIED) check check-all check-programs check-timings check-stress static tidy cppcheck format-check \
-	shellcheck layers words format small-program runtime soak check-external check-liveness
+	shellcheck layers words opens format small-program runtime soak check-external check-liveness

@@ -643,6 +643,31 @@ def test_searchpath(terminal, tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
+def test_source_that_the_author_cannot_read_is_not_shown(terminal, tmp_path):
+    """The author of a program names its source files: they are opened with that user's rights."""
+    source, program = tmp_path / "secret.c", tmp_path / "leaks"
+    source.write_text("#include <stdlib.h>\n#include <unistd.h>\n\nint main(void)\n{\n"
+                      "\tmalloc(4711);\n\tpause();\n}\n")
+    subprocess.run(["gcc", "-O0", "-g", "-w", "-fno-builtin", "-o", program, source], check=True)
+    for folder in tmp_path, *tmp_path.parents[:-2]:
+        folder.chmod(0o755)
+    source.chmod(0o600)
+    shell = terminal(program)
+    pid = int(re.search(r"^ +(\d+)", shell.run("proclist"), re.MULTILINE)[1])
+    try:
+        while "4.6 KiB" not in (text := shell.run("site 0")):
+            shell.run("wait 100ms")
+        assert "malloc(4711)" in text
+        if os.geteuid() == 0:
+            os.chown(program, 12345, 12345)
+            text = shell.run("site 0")
+            assert "secret.c:6" in text and "malloc(4711)" not in text
+        shell.send("quit\n")
+        assert shell.wait() == 0
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 # ---- system-wide ----
 
 @pytest.mark.whole_machine

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,7 +22,13 @@
 #define CAPABILITIES_MAX 64
 
 #define NOBODY 65534 /* the kernel's default in /proc/sys/kernel/overflowuid */
-#define GIB    (1ULL << 30)
+/*
+ * Ids that nobody else uses: above those of containers (systemd's UIDS-GIDS, to 0x6fffffff) and of
+ * directory services (SSSD, to 2000200000), below systemd's foreign ids (from 0x7ffe0000).
+ */
+#define FIRST_ID 0x78000000u
+#define ID_MASK  0x03ffffffu
+#define GIB      (1ULL << 30)
 
 #ifdef __SANITIZE_ADDRESS__
 /* The shadow memory of AddressSanitizer takes all address space; its reports go to stderr. */
@@ -39,14 +46,24 @@
 #define ADDRESS_SPACE   (8 * GIB)
 #define DESCRIPTORS_MAX 256
 
-/* In a container, root may lack this permission, or there may be no user "nobody"; it keeps its ids
- * then. */
+static bool become(uid_t id)
+{
+	return !setgroups(0, NULL) && !setresgid(id, id, id) && !setresuid(id, id, id);
+}
+
+/*
+ * A process can kill others of its user, and daemons run as "nobody", so the parser becomes a user
+ * of its own. A user namespace may not have that id. In a container, root may lack the permission,
+ * or there may be no user "nobody" either; then it keeps its ids.
+ */
 static int give_up_names(void)
 {
-	const gid_t group = NOBODY;
+	uint32_t random = 0;
 
-	if (geteuid() || (!setgroups(0, NULL) && !setresgid(group, group, group) &&
-			  !setresuid(NOBODY, NOBODY, NOBODY)))
+	if (geteuid())
+		return 0;
+	(void)getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	if (become(FIRST_ID + (random & ID_MASK)) || (errno == EINVAL && become(NOBODY)))
 		return 0;
 	return errno == EPERM || errno == EINVAL ? 0 : -errno;
 }

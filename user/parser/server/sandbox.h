@@ -3,10 +3,10 @@
  * Takes away from a process that reads untrusted files the ability to do anything else. There are
  * two steps, both irreversible, for the calling process and its children:
  *
- * sandbox_leave: becomes nobody instead of root, without capabilities and unable to gain any by
- * exec; new network, IPC and UTS namespaces; limited memory and descriptors; no file writes; no
- * core dumps; cannot be ptraced; first to be killed when memory is short. Without root, the process
- * keeps its user and its namespaces, which take privileges to change.
+ * sandbox_leave: becomes a user of its own instead of root, without capabilities and unable to gain
+ * any by exec; new network, IPC and UTS namespaces; limited memory and descriptors; no file writes;
+ * no core dumps; cannot be ptraced; first to be killed when memory is short. Without root, the
+ * process keeps its user and its namespaces, which take privileges to change.
  *
  * sandbox_confine: no new processes, and only those system calls that are needed to read open files
  * and to answer on an open socket. The process can allocate memory, but cannot make it executable.

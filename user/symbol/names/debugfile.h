@@ -55,7 +55,7 @@ struct debug_search {
  * - Paths of alternate files are opened with the rights of the author of the debug file; if that is
  *   root, with the rights that every user has.
  */
-#define DEBUG_FILE_MAX (UINT64_C(4) << 30)
+#define DEBUG_FILE_MAX (UINT64_C(6) << 30)
 int debug_search_find(void *ctx, const struct module *module, const struct debug_want *want);
 void debug_search_end(struct debug_search *search);
 
