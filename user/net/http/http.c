@@ -126,15 +126,12 @@ static enum MHD_Result refuse(struct MHD_Connection *connection)
 }
 
 /* Comparing digests makes the timing independent of the secret. */
-static void digest_of(const char *user, const char *password, uint8_t ret_digest[SHA256_SIZE])
+static int digest_of(const char *user, const char *password, uint8_t ret_digest[SHA256_SIZE])
 {
-	struct sha256 sum;
+	const struct sha256_part parts[] = {
+		{user, strlen(user)}, {":", 1}, {password, strlen(password)}};
 
-	sha256_begin(&sum);
-	sha256_add(&sum, user, strlen(user));
-	sha256_add(&sum, ":", 1);
-	sha256_add(&sum, password, strlen(password));
-	sha256_end(&sum, ret_digest);
+	return sha256(parts, sizeof(parts) / sizeof(parts[0]), ret_digest);
 }
 
 static bool is_welcome(const struct http *http, struct MHD_Connection *connection)
@@ -146,8 +143,8 @@ static bool is_welcome(const struct http *http, struct MHD_Connection *connectio
 	if (!http->secret)
 		return true;
 	user = MHD_basic_auth_get_username_password(connection, &password);
-	digest_of(user ? user : "", password ? password : "", digest);
-	welcome = bytes_equal_constant_time(digest, http->digest, SHA256_SIZE) && user && password;
+	welcome = !digest_of(user ? user : "", password ? password : "", digest) &&
+		  bytes_equal_constant_time(digest, http->digest, SHA256_SIZE) && user && password;
 	MHD_free(user);
 	MHD_free(password);
 	return welcome;
@@ -320,7 +317,9 @@ static int read_secret(struct http *http, struct error *err)
 				 http->config.auth_file);
 	} else {
 		*colon = '\0';
-		digest_of(text, colon + 1, http->digest);
+		code = digest_of(text, colon + 1, http->digest);
+		if (code)
+			error_set(err, code, "out of memory");
 		http->secret = true;
 	}
 	explicit_bzero(text, SECRET_MAX);
