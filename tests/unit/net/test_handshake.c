@@ -193,6 +193,28 @@ static void test_addresses(void **state)
 	assert_string_equal(address_host(":5", host), "localhost");
 }
 
+static uint64_t origin_of(const char *words)
+{
+	struct addresses found;
+	struct error err;
+
+	assert_int_equal(address_find(&found, words, 4576, &err), 0);
+	return address_origin((const struct sockaddr *)&found.list[0].where);
+}
+
+static void test_origins(void **state)
+{
+	(void)state;
+	assert_true(origin_of("10.0.0.1:1") == origin_of("10.0.0.1:2"));
+	assert_true(origin_of("10.0.0.1") != origin_of("10.0.0.2"));
+	assert_true(origin_of("10.0.0.1") != origin_of("::"));
+	assert_true(origin_of("2001:db8:0:1::1") == origin_of("2001:db8:0:1:ffff::2"));
+	assert_true(origin_of("2001:db8:0:1::1") != origin_of("2001:db8:0:2::1"));
+	assert_true(address_user_origin(0) != address_user_origin(1));
+	assert_true(address_user_origin(1) != origin_of("0.0.0.1"));
+	assert_true(address_user_origin(0) != origin_of("::1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +223,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_token_file, scratch_setup, scratch_teardown),
 		cmocka_unit_test(test_overflow_buffer),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_origins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
