@@ -30,9 +30,9 @@ WITHOUT.SECCOMP  := parser/server/without_seccomp.c
 # Compression of recordings and connections.
 WITH.ZSTD        := net/stream/compressor.c
 WITHOUT.ZSTD     := net/stream/without_compressor.c
-# Encryption of connections.
-WITH.TLS         := net/connection/tls.c
-WITHOUT.TLS      := net/connection/without_tls.c
+# Encryption of connections, and digests by OpenSSL or by our own code.
+WITH.TLS         := net/connection/tls.c net/connection/sha256.c
+WITHOUT.TLS      := net/connection/without_tls.c net/connection/without_openssl.c
 # Metrics served by HTTP.
 WITH.HTTP        := net/http/http.c
 WITHOUT.HTTP     := net/http/without_http.c

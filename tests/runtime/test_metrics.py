@@ -306,10 +306,9 @@ def test_pprof_reads_profiles(watch, tmp_path, monkeypatch):
 
 # Misbehaving clients.
 
-def connect(address):
+def connect(address, source="127.0.0.1"):
     where = urllib.parse.urlsplit(address)
-    connection = socket.create_connection((where.hostname, where.port), harness.TIMEOUT)
-    return connection
+    return socket.create_connection((where.hostname, where.port), harness.TIMEOUT, (source, 0))
 
 
 def resident(pid):
@@ -351,9 +350,28 @@ def test_clients_that_never_read_cost_little(watch):
         for _ in range(128):
             connection = stack.enter_context(connect(address))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert b"mtrace_bpf_live_bytes" in get(address)[0]
         assert resident(tracer.process.pid) - before < 16 * size + (16 << 20)
+
+
+def test_flood_from_one_address(watch):
+    """Neither complete nor incomplete requests of one address delay another."""
+    _, _, address = watch()
+    with contextlib.ExitStack() as stack:
+        slow = stack.enter_context(connect(address, "127.0.0.3"))
+        slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+        for text in (b"GET / HTTP/1.1\r\nX: ", b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
+            for _ in range(300):
+                flood = stack.enter_context(connect(address, "127.0.0.2"))
+                with contextlib.suppress(ConnectionError):
+                    flood.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+                    flood.sendall(text)
+            begin = time.monotonic()
+            assert b"mtrace_bpf_live_bytes" in get(address)[0]
+            assert time.monotonic() - begin < 4
+        slow.sendall(b"Host: 127.0.0.1\r\n\r\n")
+        assert answer_to(slow).endswith(b"\r\n\r\nok\n")
 
 
 NONSENSE = (
@@ -390,6 +408,62 @@ def test_invalid_requests_are_refused(watch):
 
 
 # Access control.
+
+def refusal(address, headers, path="/metrics", source="127.0.0.1"):
+    """The status, the headers and the text of an answer."""
+    where = urllib.parse.urlsplit(address)
+    connection = http.client.HTTPConnection(where.hostname, where.port, harness.TIMEOUT,
+                                            (source, 0))
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def test_other_names_are_refused(watch, tmp_path):
+    """A web page cannot read the metrics by pointing its own name to this machine."""
+    _, _, address = watch()
+    port = address.rsplit(":", 1)[1]
+    for host in ("127.0.0.1", f"127.0.0.1:{port}", f"[::1]:{port}", f"localhost:{port}",
+                 "10.1.2.3", f"{socket.gethostname()}:{port}"):
+        assert refusal(address, {"Host": host})[0] == 200, host
+    for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "", "[::1"):
+        status, _, text = refusal(address, {"Host": host})
+        assert status == 421 and b"--prometheus-auth" in text, host
+    with contextlib.closing(connect(address)) as old:
+        old.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert b" 200 " in answer_to(old).split(b"\r\n")[0]
+
+
+def test_any_name_with_a_password(watch, tmp_path):
+    path = tmp_path / "secret"
+    path.write_text("ann:open sesame\n")
+    path.chmod(0o600)
+    _, _, address = watch("--prometheus-auth", str(path))
+    good = {"Authorization": "Basic YW5uOm9wZW4gc2VzYW1l"}
+    assert refusal(address, {"Host": "board.example", **good})[0] == 200
+
+
+def test_guesses_are_slowed_down(watch, tmp_path):
+    path = tmp_path / "secret"
+    path.write_text("ann:open sesame\n")
+    path.chmod(0o600)
+    _, _, address = watch("--prometheus-auth", str(path))
+    good = {"Authorization": "Basic YW5uOm9wZW4gc2VzYW1l"}
+    wrong = {"Authorization": "Basic YW5uOm9wZW4="}
+    guesser = {"source": "127.0.0.2"}
+    for _ in range(20):
+        assert refusal(address, {}, **guesser)[0] == 401  # no guess
+    for _ in range(5):
+        assert refusal(address, wrong, **guesser)[0] == 401
+    status, headers, text = refusal(address, good, **guesser)
+    assert status == 429 and headers["Retry-After"] == "1" and b"wrong passwords" in text
+    assert refusal(address, {}, "/healthz", **guesser)[0] == 200
+    assert refusal(address, good)[0] == 200
+    until(lambda: refusal(address, wrong, **guesser)[0] == 401)
+    assert refusal(address, wrong, **guesser)[1]["Retry-After"] == "2"
+    until(lambda: refusal(address, good, **guesser)[0] == 200)
+
 
 def test_password(watch, tmp_path):
     path = tmp_path / "secret"

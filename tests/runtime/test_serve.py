@@ -559,11 +559,11 @@ def test_binaries_are_found(directory):
     assert_sites(result.process, served.truth)
 
 
-def peers(address):
+def peers(address, source="127.0.0.1"):
     """Connects to the address again and again."""
     host, port = address.rsplit(":", 1)
     while True:
-        peer = socket.create_connection((host, int(port)))
+        peer = socket.create_connection((host, int(port)), source_address=(source, 0))
         peer.settimeout(TIMEOUT)
         yield peer
 
@@ -600,8 +600,9 @@ def test_hostile_peers(directory):
                 drained(peer)
         for i in range(3000):
             next(stream).close()
-        idle = [next(stream) for _ in range(100)]  # too many: the oldest are dropped
-        drained(idle[0])
+        flood = peers(server.address, "127.0.0.2")
+        idle = [next(flood) for _ in range(100)]  # too many: the newest are refused
+        drained(idle[-1])
         steady.tell("w")
         with Client(directory, server.address, *token) as client:
             client.wait_for("connected")
@@ -609,12 +610,12 @@ def test_hostile_peers(directory):
             assert 0 < size_of(server.process.pid) < begin + 8192
             server.signal(signal.SIGINT)
             result = client.finish()
-        for peer in idle[1:]:
+        for peer in idle[:-1]:
             peer.close()
         served = server.finish()
         assert steady.tell()
     assert result.status == 0 and result.document["incomplete"] is None
-    assert "sent invalid data" in served.stderr and "too many clients" in served.stderr
+    assert "sent invalid data" in served.stderr and "too many connections" in served.stderr
 
 
 def size_of(pid):

@@ -15,62 +15,6 @@
 #include "net/protocol/handshake.h"
 #include "tests/unit/scratch.h"
 
-static void assert_digest(const uint8_t digest[SHA256_SIZE], const char *expected)
-{
-	char text[2 * SHA256_SIZE + 1];
-
-	for (int i = 0; i < SHA256_SIZE; i++)
-		sprintf(text + 2 * i, "%02x", digest[i]);
-	assert_string_equal(text, expected);
-}
-
-/* The examples of FIPS 180-4, and lengths around the block size. */
-static void test_sha256(void **state)
-{
-	static const struct {
-		const char *unit;
-		int times;
-		const char *digest;
-	} rows[] = {
-		{"", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-		{"abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-		{"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
-		 "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
-		{"a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
-	};
-	(void)state;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint8_t digest[SHA256_SIZE];
-		struct sha256 sum;
-
-		sha256_begin(&sum);
-		for (int j = 0; j < rows[i].times; j++)
-			sha256_add(&sum, rows[i].unit, strlen(rows[i].unit));
-		sha256_end(&sum, digest);
-		assert_digest(digest, rows[i].digest);
-	}
-}
-
-/* RFC 4231: cases 2 and 6, a short key and one longer than a block. */
-static void test_hmac(void **state)
-{
-	static const char hashed[] = "Test Using Larger Than Block-Size Key - Hash Key First";
-	uint8_t digest[SHA256_SIZE], key[131];
-	struct hmac hmac;
-	(void)state;
-
-	hmac_begin(&hmac, "Jefe", 4);
-	hmac_add(&hmac, "what do ya want for nothing?", 28);
-	hmac_end(&hmac, digest);
-	assert_digest(digest, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-	memset(key, 0xaa, sizeof(key));
-	hmac_begin(&hmac, key, sizeof(key));
-	hmac_add(&hmac, hashed, strlen(hashed));
-	hmac_end(&hmac, digest);
-	assert_digest(digest, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
-}
-
 static void test_messages(void **state)
 {
 	const struct handshake_token token = {.bytes = "sixteen bytes or", .size = 16},
@@ -249,16 +193,37 @@ static void test_addresses(void **state)
 	assert_string_equal(address_host(":5", host), "localhost");
 }
 
+static uint64_t origin_of(const char *words)
+{
+	struct addresses found;
+	struct error err;
+
+	assert_int_equal(address_find(&found, words, 4576, &err), 0);
+	return address_origin((const struct sockaddr *)&found.list[0].where);
+}
+
+static void test_origins(void **state)
+{
+	(void)state;
+	assert_true(origin_of("10.0.0.1:1") == origin_of("10.0.0.1:2"));
+	assert_true(origin_of("10.0.0.1") != origin_of("10.0.0.2"));
+	assert_true(origin_of("10.0.0.1") != origin_of("::"));
+	assert_true(origin_of("2001:db8:0:1::1") == origin_of("2001:db8:0:1:ffff::2"));
+	assert_true(origin_of("2001:db8:0:1::1") != origin_of("2001:db8:0:2::1"));
+	assert_true(address_user_origin(0) != address_user_origin(1));
+	assert_true(address_user_origin(1) != origin_of("0.0.0.1"));
+	assert_true(address_user_origin(0) != origin_of("::1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sha256),
-		cmocka_unit_test(test_hmac),
 		cmocka_unit_test(test_messages),
 		cmocka_unit_test(test_invalid_messages),
 		cmocka_unit_test_setup_teardown(test_token_file, scratch_setup, scratch_teardown),
 		cmocka_unit_test(test_overflow_buffer),
 		cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_origins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +29,8 @@ struct world {
 	struct loop *loop;
 	struct server *server;
 	struct addresses place;
-	unsigned int ends; /* requested by a client */
+	struct addresses far; /* where it listens on the loopback, if it does */
+	unsigned int ends;    /* requested by a client */
 	uint64_t written;
 };
 
@@ -87,6 +90,12 @@ static int setup_patience(void **state, uint64_t patience_ns)
 static int setup(void **state)
 {
 	return setup_patience(state, 0);
+}
+
+/* Long enough for eight connections, and a fifth of it is short enough for a test. */
+static int setup_brisk(void **state)
+{
+	return setup_patience(state, 10 * HASTY_NS);
 }
 
 static int setup_hasty(void **state)
@@ -149,7 +158,7 @@ static void begin(struct got *got)
 {
 	const struct client_config config = {
 		.loop = got->world->loop,
-		.addresses = got->world->place,
+		.addresses = got->world->far.count ? got->world->far : got->world->place,
 		.trace = got->trace,
 		.offset = got->offset,
 		.open = on_open,
@@ -333,32 +342,158 @@ static void test_invalid_requests(void **state)
 	client_free(got.client);
 }
 
-/* With too many silent clients, the oldest are dropped, and the others time out. */
-static void test_silent_clients_are_dropped(void **state)
+/* Connections of the loopback: the server listens on 127.0.0.1, and a peer can be any 127.x.y.z. */
+
+static void listen_far(struct world *world)
+{
+	struct error err;
+
+	assert_int_equal(address_find(&world->far, "127.0.0.1:0", 0, &err), 0);
+	assert_int_equal(server_listen(world->server, &world->far.list[0], &err), 0);
+	assert_int_equal(
+		address_find(&world->far, strrchr(server_text(world->server), ' ') + 1, 0, &err),
+		0);
+}
+
+static int far_raw(struct world *world, const char *source)
+{
+	uint64_t before = server_count(world->server, SERVER_ACCEPTED);
+	struct sockaddr_in from = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(inet_pton(AF_INET, source, &from.sin_addr), 1);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&world->far.list[0].where,
+				 world->far.list[0].size),
+			 0);
+	until_count(world, SERVER_ACCEPTED, before + 1);
+	return fd;
+}
+
+static void flood(struct world *world, const char *source, int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fds[i] = far_raw(world, source);
+}
+
+static void close_all(const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+static bool try_open(struct got *got)
+{
+	begin(got);
+	while (!got->open && !got->over)
+		assert_true(loop_once(got->world->loop, 10000) > 0);
+	return got->open;
+}
+
+/* Neither a client in the middle of its handshake nor a new one suffers from a flood. */
+static void test_flood_from_another_address(void **state)
+{
+	const struct handshake_request request = {.trace = 0};
+	const struct handshake_token none = {.size = 0};
+	uint8_t greeting[GREETING_SIZE] = {0}, bytes[REQUEST_SIZE];
+	struct world *world = *state;
+	struct got got = {.world = world};
+	int fds[3 * WAITING_MAX], slow;
+
+	listen_far(world);
+	slow = far_raw(world, "127.0.0.3");
+	flood(world, "127.0.0.2", fds, 3 * WAITING_MAX);
+	assert_int_equal(server_count(world->server, SERVER_CROWDED),
+			 3 * WAITING_MAX - WAITING_SHARE);
+	assert_true(try_open(&got));
+	request_pack(bytes, &request, &none, greeting);
+	push(slow, bytes, sizeof(bytes));
+	while (server_clients(world->server) < 2)
+		assert_true(loop_once(world->loop, 10000) > 0);
+	close(slow);
+	close_all(fds, 3 * WAITING_MAX);
+	client_free(got.client);
+}
+
+/* A refused client that disconnects makes room at once. */
+static void test_refused_clients_leave(void **state)
+{
+	struct world *world = *state;
+	struct got got = {.world = world, .trace = 1};
+
+	for (int i = 0; i < 2 * WAITING_SHARE; i++) {
+		assert_false(try_open(&got));
+		assert_non_null(strstr(got.why.text, "another trace"));
+	}
+	got.trace = 0;
+	assert_true(try_open(&got));
+	client_free(got.client);
+}
+
+/* Many addresses can take all the room, but only until the time limit. */
+static void test_flood_from_many_addresses(void **state)
 {
 	struct world *world = *state;
 	struct got got = {.world = world};
-	int fds[3 * WAITING_MAX];
+	int fds[2 * WAITING_MAX];
+	char source[32];
 
-	for (int i = 0; i < 3 * WAITING_MAX; i++) {
+	listen_far(world);
+	for (int i = 0; i < 2 * WAITING_MAX; i++) {
+		snprintf(source, sizeof(source), "127.0.1.%d", i + 1);
+		fds[i] = far_raw(world, source);
+	}
+	assert_true(server_count(world->server, SERVER_CROWDED) > 0);
+	until_count(world, SERVER_SILENT, WAITING_MAX);
+	assert_true(try_open(&got));
+	close_all(fds, 2 * WAITING_MAX);
+	client_free(got.client);
+}
+
+/* Idle connections of the same address, or of the same user, do not keep a client out until they
+ * time out. */
+static void assert_idle_connections_yield(struct world *world, const int *fds)
+{
+	struct got got = {.world = world};
+
+	while (!try_open(&got))
+		;
+	assert_int_equal(server_count(world->server, SERVER_SILENT), 0);
+	close_all(fds, WAITING_SHARE);
+	client_free(got.client);
+}
+
+static void test_idle_connections_of_the_same_address(void **state)
+{
+	struct world *world = *state;
+	int fds[WAITING_SHARE];
+
+	listen_far(world);
+	flood(world, "127.0.0.1", fds, WAITING_SHARE);
+	assert_idle_connections_yield(world, fds);
+}
+
+static void test_idle_connections_of_the_same_user(void **state)
+{
+	struct world *world = *state;
+	int fds[WAITING_SHARE];
+
+	for (int i = 0; i < WAITING_SHARE; i++) {
 		fds[i] = raw(world);
 		until_count(world, SERVER_ACCEPTED, (uint64_t)i + 1);
 	}
-	begin(&got);
-	until(world, &got.open);
-	for (int i = 0; i < 3 * WAITING_MAX; i++) {
-		char byte[GREETING_SIZE + 1];
-		ssize_t size;
+	assert_idle_connections_yield(world, fds);
+}
 
-		do {
-			loop_once(world->loop, 0);
-			size = recv(fds[i], byte, sizeof(byte), MSG_DONTWAIT);
-		} while (size > 0 || (size < 0 && errno == EAGAIN));
-		close(fds[i]);
-	}
-	assert_true(server_count(world->server, SERVER_CROWDED) >= 2 * WAITING_MAX);
-	assert_true(server_count(world->server, SERVER_SILENT) > 0);
-	client_free(got.client);
+static void test_silent_clients_are_dropped(void **state)
+{
+	struct world *world = *state;
+	int fds[WAITING_SHARE];
+
+	for (int i = 0; i < WAITING_SHARE; i++)
+		fds[i] = raw(world);
+	until_count(world, SERVER_SILENT, WAITING_SHARE);
+	close_all(fds, WAITING_SHARE);
 }
 
 /* A client that reads nothing is dropped. A client that has received everything may be silent
@@ -402,6 +537,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hard_bound, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_oldest_client_is_in_control, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_invalid_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flood_from_another_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_clients_leave, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flood_from_many_addresses, setup_brisk,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_idle_connections_of_the_same_address,
+						setup_brisk, teardown),
+		cmocka_unit_test_setup_teardown(test_idle_connections_of_the_same_user, setup_brisk,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_silent_clients_are_dropped, setup_hasty,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_stalled_client_is_dropped, setup_hasty,

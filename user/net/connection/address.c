@@ -2,6 +2,7 @@
 #include "net/connection/address.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -103,6 +104,27 @@ bool address_is_loopback(const struct address *address)
 	if (address->where.ss_family == AF_INET)
 		return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	return address->where.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+/* IPv6 addresses that begin with ff are multicast, so no peer has one. */
+#define FOUR_ORIGIN 0xffffffff00000000ULL
+#define USER_ORIGIN 0xfffffffe00000000ULL
+
+uint64_t address_origin(const struct sockaddr *where)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)where;
+	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)where;
+	uint64_t network;
+
+	if (where->sa_family == AF_INET)
+		return FOUR_ORIGIN | four->sin_addr.s_addr;
+	memcpy(&network, &six->sin6_addr, sizeof(network));
+	return be64toh(network);
+}
+
+uint64_t address_user_origin(uid_t uid)
+{
+	return USER_ORIGIN | uid;
 }
 
 /* A link-local address needs the interface as well. */

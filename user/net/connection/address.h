@@ -4,6 +4,9 @@
 #define MTRACE_NET_CONNECTION_ADDRESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "net/connection/address_list.h"
@@ -21,6 +24,10 @@ int address_find(struct addresses *ret_addresses, const char *words, unsigned in
 const char *address_host(const char *words, char host[ADDRESS_HOST_SIZE]);
 bool address_is_unix(const struct address *address);
 bool address_is_loopback(const struct address *address);
+/* Numbers that limits count by: one for each IPv4 address, for each IPv6 network of 64 bits (a host
+ * can choose the other 64), and for each user of a UNIX socket. */
+uint64_t address_origin(const struct sockaddr *where);
+uint64_t address_user_origin(uid_t uid);
 /* Formats an address: "unix:/path", "127.0.0.1:4576", "[::1]:4576". Returns `text`. */
 const char *address_text(const struct address *address, char text[ADDRESS_TEXT_SIZE]);
 

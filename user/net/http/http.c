@@ -25,31 +25,28 @@
 #include "net/connection/address.h"
 #include "net/connection/sha256.h"
 #include "net/http/body.h"
+#include "net/http/brake.h"
+#include "net/http/host.h"
+#include "net/http/visitors.h"
 
 #define NS_PER_SECOND 1000000000ULL
 #define CLOCK_NS      (NS_PER_SECOND / 4)
-#define CROWD_NS      CLOCK_NS /* time limit for a request while all connections are in use */
 #define IDLE_SECONDS  5
-#define WHOLE_SECONDS 15 /* time limit of a connection, from its first byte to its last */
 #define RUNS_AT_ONCE  4
 #define SECRET_MAX    1024
 #define PEM_MAX       (1u << 20)
 #define HEALTH_PATH   "/healthz"
 #define OPTIONS_MAX   16
 
-struct visitor {
-	int fd; /* -1 if the slot is free */
-	uint64_t since_ns;
-	bool heard; /* the head of its request has arrived */
-};
-
 struct http {
 	struct http_config config;
 	struct MHD_Daemon *daemon;
 	struct loop_watch *on_ready, *on_clock, *on_more;
-	struct visitor visitors[HTTP_CONNECTIONS];
+	struct visitors visitors;
 	bool secret; /* requests must have credentials with this digest: */
 	uint8_t digest[SHA256_SIZE];
+	struct brake brake;
+	struct host_names names; /* what the Host header can be, without credentials and TLS */
 	char *cert, *key;
 	char text[ADDRESS_TEXT_SIZE + 16];
 };
@@ -125,32 +122,95 @@ static enum MHD_Result refuse(struct MHD_Connection *connection)
 	return done;
 }
 
-/* Comparing digests makes the timing independent of the secret. */
-static void digest_of(const char *user, const char *password, uint8_t ret_digest[SHA256_SIZE])
+static enum MHD_Result refuse_for(struct MHD_Connection *connection, unsigned int seconds)
 {
-	struct sha256 sum;
+	const struct http_answer answer =
+		answer_words(MHD_HTTP_TOO_MANY_REQUESTS,
+			     "too many wrong passwords from this address: try again later\n");
+	struct MHD_Response *response = response_of(&answer);
+	enum MHD_Result done = MHD_NO;
+	char text[16];
 
-	sha256_begin(&sum);
-	sha256_add(&sum, user, strlen(user));
-	sha256_add(&sum, ":", 1);
-	sha256_add(&sum, password, strlen(password));
-	sha256_end(&sum, ret_digest);
+	snprintf(text, sizeof(text), "%u", seconds);
+	if (response) {
+		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, text);
+		done = MHD_queue_response(connection, answer.status, response);
+		MHD_destroy_response(response);
+	}
+	return done;
 }
 
-static bool is_welcome(const struct http *http, struct MHD_Connection *connection)
+static enum MHD_Result refuse_host(struct MHD_Connection *connection)
 {
+	const struct http_answer answer = answer_words(
+		MHD_HTTP_MISDIRECTED_REQUEST,
+		"the Host header has a name that is not known to be this machine's: use its IP "
+		"address or host name, or --prometheus-auth or --prometheus-tls\n");
+
+	return send_answer(connection, &answer);
+}
+
+/* Comparing digests makes the timing independent of the secret. */
+static int digest_of(const char *user, const char *password, uint8_t ret_digest[SHA256_SIZE])
+{
+	const struct sha256_part parts[] = {
+		{user, strlen(user)}, {":", 1}, {password, strlen(password)}};
+
+	return sha256(parts, sizeof(parts) / sizeof(parts[0]), ret_digest);
+}
+
+enum welcome { WELCOME, WRONG_PASSWORD, NO_PASSWORD };
+
+static enum welcome welcome_of(const struct http *http, struct MHD_Connection *connection)
+{
+	enum welcome welcome = NO_PASSWORD;
 	uint8_t digest[SHA256_SIZE];
 	char *password = NULL, *user;
-	bool welcome;
 
-	if (!http->secret)
-		return true;
 	user = MHD_basic_auth_get_username_password(connection, &password);
-	digest_of(user ? user : "", password ? password : "", digest);
-	welcome = bytes_equal_constant_time(digest, http->digest, SHA256_SIZE) && user && password;
+	if (user && password)
+		welcome =
+			!digest_of(user, password, digest) &&
+					bytes_equal_constant_time(digest, http->digest, SHA256_SIZE)
+				? WELCOME
+				: WRONG_PASSWORD;
 	MHD_free(user);
 	MHD_free(password);
 	return welcome;
+}
+
+static uint64_t origin_of(struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+	return info && info->client_addr ? address_origin(info->client_addr) : 0;
+}
+
+/* Returns true if the request may be answered. Otherwise refuses it. */
+static bool authenticate(struct http *http, struct MHD_Connection *connection,
+			 enum MHD_Result *ret_done)
+{
+	uint64_t origin = origin_of(connection), now = now_ns();
+	unsigned int seconds = brake_wait(&http->brake, origin, now);
+	enum welcome welcome = seconds ? NO_PASSWORD : welcome_of(http, connection);
+
+	if (welcome == WELCOME)
+		return true;
+	if (welcome == WRONG_PASSWORD)
+		brake_wrong(&http->brake, origin, now);
+	*ret_done = seconds ? refuse_for(connection, seconds) : refuse(connection);
+	return false;
+}
+
+/* Whether the request names this machine. With TLS, a browser checks the name, and only browsers
+ * can be misled. They always send one. */
+static bool is_for_us(const struct http *http, struct MHD_Connection *connection)
+{
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+
+	return http->secret || http->cert || !host || host_is_ours(&http->names, host);
 }
 
 /* Responds as soon as the head of a request is complete; a body is never read. */
@@ -162,6 +222,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct http *http = ctx;
 	struct http_answer answer = {0};
+	enum MHD_Result done;
 	const char *accept;
 
 	(void)version;
@@ -170,8 +231,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	(void)request;
 	if (state && state->socket_context)
 		((struct visitor *)state->socket_context)->heard = true;
-	if (strcmp(path, HEALTH_PATH) && !is_welcome(http, connection))
-		return refuse(connection);
+	if (!is_for_us(http, connection))
+		return refuse_host(connection);
+	if (http->secret && strcmp(path, HEALTH_PATH) && !authenticate(http, connection, &done))
+		return done;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD)) {
 		answer = answer_words(MHD_HTTP_METHOD_NOT_ALLOWED,
 				      "only GET and HEAD are supported\n");
@@ -184,12 +247,14 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 
 /* Connections. */
 
-static struct visitor *visitor_find(struct http *http, int fd)
+/* Called before on_connection. */
+static enum MHD_Result on_accept(void *ctx, const struct sockaddr *from, socklen_t size)
 {
-	for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
-		if (http->visitors[i].fd == fd)
-			return &http->visitors[i];
-	return NULL;
+	struct http *http = ctx;
+
+	(void)size;
+	visitors_make_room(&http->visitors, address_origin(from));
+	return MHD_YES;
 }
 
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **state,
@@ -205,10 +270,9 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 			visitor->fd = -1;
 		return;
 	}
-	visitor = visitor_find(http, -1);
-	if (visitor && info)
-		*visitor = (struct visitor){info->connect_fd, now_ns(), false};
-	*state = visitor;
+	if (info)
+		*state = visitors_add(&http->visitors, info->connect_fd, origin_of(connection),
+				      now_ns());
 }
 
 static void on_more(void *ctx, uint32_t what);
@@ -246,23 +310,12 @@ static void on_ready(void *ctx, uint32_t what)
 	http_run(ctx);
 }
 
-static bool is_too_slow(const struct visitor *visitor, bool crowded)
-{
-	uint64_t age = now_ns() - visitor->since_ns;
-
-	return visitor->fd >= 0 && (age > WHOLE_SECONDS * NS_PER_SECOND ||
-				    (crowded && !visitor->heard && age > CROWD_NS));
-}
-
 static void on_clock(void *ctx, uint32_t what)
 {
 	struct http *http = ctx;
-	bool crowded = !visitor_find(http, -1);
 
 	(void)what;
-	for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
-		if (is_too_slow(&http->visitors[i], crowded))
-			shutdown(http->visitors[i].fd, SHUT_RDWR);
+	visitors_cut_slow(&http->visitors, now_ns());
 	http_run(http);
 }
 
@@ -320,7 +373,9 @@ static int read_secret(struct http *http, struct error *err)
 				 http->config.auth_file);
 	} else {
 		*colon = '\0';
-		digest_of(text, colon + 1, http->digest);
+		code = digest_of(text, colon + 1, http->digest);
+		if (code)
+			error_set(err, code, "out of memory");
 		http->secret = true;
 	}
 	explicit_bzero(text, SECRET_MAX);
@@ -405,7 +460,7 @@ static int daemon_start(struct http *http, int fd, struct error *err)
 		MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (http->cert ? MHD_USE_TLS : 0u);
 	struct MHD_OptionItem options[OPTIONS_MAX] = {
 		{MHD_OPTION_LISTEN_SOCKET, fd, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, VISITORS_MAX, NULL},
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_MEMORY, NULL},
 		{MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, NULL},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, http},
@@ -418,9 +473,9 @@ static int daemon_start(struct http *http, int fd, struct error *err)
 		options[5] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, http->cert};
 		options[6] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, http->key};
 	}
-	http->daemon =
-		MHD_start_daemon(flags, 0, NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER,
-				 on_log, NULL, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	http->daemon = MHD_start_daemon(flags, 0, on_accept, http, on_request, http,
+					MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_ARRAY,
+					options, MHD_OPTION_END);
 	if (http->daemon)
 		return 0;
 	close(fd);
@@ -452,8 +507,8 @@ int http_open(struct http **ret_http, const struct http_config *config, struct e
 	if (!http)
 		return error_set(err, -ENOMEM, "out of memory");
 	http->config = *config;
-	for (size_t i = 0; i < HTTP_CONNECTIONS; i++)
-		http->visitors[i].fd = -1;
+	visitors_init(&http->visitors);
+	host_names_find(&http->names, config->where);
 	code = read_secret(http, err);
 	if (!code)
 		code = read_tls(http, err);

@@ -14,8 +14,7 @@
 #include "base/loop.h"
 #include "net/http/body.h"
 
-#define HTTP_CONNECTIONS 128
-#define HTTP_MEMORY      (16u << 10) /* per connection, for the request */
+#define HTTP_MEMORY (16u << 10) /* per connection, for the request */
 
 struct http;
 

@@ -41,18 +41,20 @@ static int check(const uint8_t *bytes, const char *magic)
 	return fixed_get(bytes + MAGIC_SIZE, 2) == HANDSHAKE_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Computes the proof at the end of a message from that message and the one that it answers. */
-static void prove(uint8_t ret_proof[SHA256_SIZE], const struct handshake_token *token,
-		  const char *label, const uint8_t *before, size_t before_size,
-		  const uint8_t *message, size_t size)
+/* Computes the proof at the end of a message from that message and the one that it answers. Returns
+ * 0 or -ENOMEM. */
+static int prove(uint8_t ret_proof[SHA256_SIZE], const struct handshake_token *token,
+		 const char *label, const uint8_t *before, size_t before_size,
+		 const uint8_t *message, size_t size)
 {
-	struct hmac hmac;
+	const struct sha256_part key = {token->bytes, token->size};
+	const struct sha256_part parts[] = {
+		{label, strlen(label)},
+		{before, before_size},
+		{message, size - SHA256_SIZE},
+	};
 
-	hmac_begin(&hmac, token->bytes, token->size);
-	hmac_add(&hmac, label, strlen(label));
-	hmac_add(&hmac, before, before_size);
-	hmac_add(&hmac, message, size - SHA256_SIZE);
-	hmac_end(&hmac, ret_proof);
+	return hmac_sha256(&key, parts, sizeof(parts) / sizeof(parts[0]), ret_proof);
 }
 
 void greeting_pack(uint8_t ret_bytes[GREETING_SIZE], const struct handshake_greeting *greeting)
@@ -87,11 +89,10 @@ bool request_begins(uint8_t first)
 	return first == (uint8_t)REQUEST_MAGIC[0];
 }
 
-static void request_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[REQUEST_SIZE],
-			  const struct handshake_token *token,
-			  const uint8_t greeting[GREETING_SIZE])
+static int request_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[REQUEST_SIZE],
+			 const struct handshake_token *token, const uint8_t greeting[GREETING_SIZE])
 {
-	prove(ret_proof, token, CLIENT_LABEL, greeting, GREETING_SIZE, bytes, REQUEST_SIZE);
+	return prove(ret_proof, token, CLIENT_LABEL, greeting, GREETING_SIZE, bytes, REQUEST_SIZE);
 }
 
 void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct handshake_request *request,
@@ -102,8 +103,10 @@ void request_pack(uint8_t ret_bytes[REQUEST_SIZE], const struct handshake_reques
 	fixed_put(ret_bytes + 16, request->trace, 8);
 	fixed_put(ret_bytes + 24, request->offset, 8);
 	memcpy(ret_bytes + 32, request->nonce, NONCE_SIZE);
+	/* Without memory the proof stays zero, and the server refuses the request. */
 	if (token->size)
-		request_prove(ret_bytes + REQUEST_SIZE - SHA256_SIZE, ret_bytes, token, greeting);
+		(void)request_prove(ret_bytes + REQUEST_SIZE - SHA256_SIZE, ret_bytes, token,
+				    greeting);
 }
 
 int request_unpack(const uint8_t bytes[REQUEST_SIZE], struct handshake_request *ret_request)
@@ -124,15 +127,16 @@ bool request_is_proven(const uint8_t bytes[REQUEST_SIZE], const struct handshake
 		       const uint8_t greeting[GREETING_SIZE])
 {
 	uint8_t proof[SHA256_SIZE];
+	int code = request_prove(proof, bytes, token, greeting);
 
-	request_prove(proof, bytes, token, greeting);
-	return bytes_equal_constant_time(proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return !code &&
+	       bytes_equal_constant_time(proof, bytes + REQUEST_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
-static void answer_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[ANSWER_SIZE],
-			 const struct handshake_token *token, const uint8_t request[REQUEST_SIZE])
+static int answer_prove(uint8_t ret_proof[SHA256_SIZE], const uint8_t bytes[ANSWER_SIZE],
+			const struct handshake_token *token, const uint8_t request[REQUEST_SIZE])
 {
-	prove(ret_proof, token, SERVER_LABEL, request, REQUEST_SIZE, bytes, ANSWER_SIZE);
+	return prove(ret_proof, token, SERVER_LABEL, request, REQUEST_SIZE, bytes, ANSWER_SIZE);
 }
 
 void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct handshake_answer *answer,
@@ -147,7 +151,8 @@ void answer_pack(uint8_t ret_bytes[ANSWER_SIZE], const struct handshake_answer *
 	fixed_put(ret_bytes + 16, answer->trace, 8);
 	fixed_put(ret_bytes + 24, answer->offset, 8);
 	if (token->size && answer->status != HANDSHAKE_WRONG_PROOF)
-		answer_prove(ret_bytes + ANSWER_SIZE - SHA256_SIZE, ret_bytes, token, request);
+		(void)answer_prove(ret_bytes + ANSWER_SIZE - SHA256_SIZE, ret_bytes, token,
+				   request);
 }
 
 int answer_unpack(const uint8_t bytes[ANSWER_SIZE], struct handshake_answer *ret_answer)
@@ -173,9 +178,10 @@ bool answer_is_proven(const uint8_t bytes[ANSWER_SIZE], const struct handshake_t
 		      const uint8_t request[REQUEST_SIZE])
 {
 	uint8_t proof[SHA256_SIZE];
+	int code = answer_prove(proof, bytes, token, request);
 
-	answer_prove(proof, bytes, token, request);
-	return bytes_equal_constant_time(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
+	return !code &&
+	       bytes_equal_constant_time(proof, bytes + ANSWER_SIZE - SHA256_SIZE, SHA256_SIZE);
 }
 
 #define ORDER_LIVE 0x100

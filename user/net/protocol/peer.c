@@ -125,6 +125,7 @@ static void leave(struct peer *peer)
 {
 	peer->state = PEER_LEAVING;
 	peer->control = false;
+	peer->out_done = peer->out_count; /* from now on, take_input() waits for the end */
 	peer->channel.ops->end(&peer->channel);
 	wait_hello(peer);
 	pass_control(peer->server);
@@ -453,13 +454,14 @@ static void on_peer(void *ctx, uint32_t what)
 }
 
 /* Accepts peers of our own user and root: they could trace the program themselves. */
-static bool is_friend(int fd)
+static bool is_friend(int fd, uint64_t *ret_origin)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return false;
+	*ret_origin = address_user_origin(peer.uid);
 	return peer.uid == geteuid() || !peer.uid;
 }
 
@@ -475,41 +477,74 @@ static int greet(struct peer *peer)
 	return 0;
 }
 
-/* If there are too many peers that are not clients, drops the oldest one. */
-static void make_room(struct server *server)
+static bool is_stranger(const struct peer *peer)
 {
+	return peer->state == PEER_SHAKES || peer->state == PEER_WAITING ||
+	       (peer->state == PEER_LEAVING && !peer->whole);
+}
+
+/* Most clients need much less than this part of the time limit. */
+static bool had_time(const struct peer *peer)
+{
+	uint64_t limit = peer->server->config.hello_ns;
+
+	return now_ns() + limit - limit / 5 >= peer->deadline_ns;
+}
+
+/*
+ * Returns true if there is room for one more stranger. The newest is refused, so a flood cannot
+ * push out a client in the middle of its handshake. One origin cannot take all the room. It cannot
+ * hold its share either: its oldest stranger that had time for a handshake yields.
+ */
+static bool make_room(struct server *server, uint64_t origin)
+{
+	unsigned int strangers = 0, same = 0;
 	struct peer **peer, *oldest = NULL;
-	unsigned int strangers = 0;
 
 	vec_each (peer, &server->peers) {
-		if ((*peer)->state == PEER_CLIENT || (*peer)->state == PEER_DEAD)
+		if (!is_stranger(*peer))
 			continue;
-		oldest = oldest ? oldest : *peer;
 		strangers++;
+		if ((*peer)->origin != origin)
+			continue;
+		same++;
+		oldest = oldest || !had_time(*peer) ? oldest : *peer;
 	}
-	if (strangers >= WAITING_MAX)
-		refuse(oldest, SERVER_CROWDED);
+	if (same < WAITING_SHARE)
+		return strangers < WAITING_MAX;
+	if (!oldest)
+		return false;
+	refuse(oldest, SERVER_CROWDED);
+	return true;
 }
 
 void peer_new(struct server *server, int fd, const struct address *address)
 {
 	bool local = address_is_unix(address);
+	uint64_t origin = 0;
 	struct peer *peer;
 
 	server->counts[SERVER_ACCEPTED]++;
-	if (local && !is_friend(fd)) {
+	if (!local) {
+		origin = address_origin((const struct sockaddr *)&address->where);
+	} else if (!is_friend(fd, &origin)) {
 		server->counts[SERVER_STRANGERS]++;
 		close(fd);
 		return;
 	}
-	socket_tune(fd);
-	make_room(server);
+	if (!make_room(server, origin)) {
+		server->counts[SERVER_CROWDED]++;
+		close(fd);
+		return;
+	}
 	peer = calloc(1, sizeof(*peer));
 	if (!peer) {
 		close(fd);
 		return;
 	}
+	socket_tune(fd);
 	peer->server = server;
+	peer->origin = origin;
 	peer->number = server->counts[SERVER_ACCEPTED];
 	peer->proves = !local && server->config.token.size;
 	peer->state = PEER_SHAKES;

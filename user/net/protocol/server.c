@@ -326,7 +326,7 @@ const char *server_summary(const struct server *server, char text[SERVER_TEXT_SI
 		[SERVER_STRANGERS] = "unauthorized",
 		[SERVER_NONSENSE] = "sent invalid data",
 		[SERVER_SILENT] = "timed out",
-		[SERVER_CROWDED] = "rejected (too many clients)",
+		[SERVER_CROWDED] = "rejected (too many connections)",
 		[SERVER_LAGGED] = "disconnected (too slow)",
 		[SERVER_LATE] = "too late",
 		[SERVER_DELIVERED] = "received everything",

@@ -13,7 +13,8 @@
 #define HELLO_SECONDS 10
 #define STALL_SECONDS 60
 #define CLIENTS_MAX   8
-#define WAITING_MAX   32
+#define WAITING_MAX   32 /* connections that are not authenticated yet … */
+#define WAITING_SHARE 8  /* … and at most that many from one address or user */
 #define ORDERS_MAX    64 /* per connection; a client that sends more is disconnected */
 
 /* Number of connections, and reasons why they ended. */
@@ -22,7 +23,7 @@ enum server_count {
 	SERVER_STRANGERS, /* another user, or a wrong or missing proof */
 	SERVER_NONSENSE,  /* not from mtrace-bpf, or another version */
 	SERVER_SILENT,    /* sent or took nothing in time */
-	SERVER_CROWDED,   /* too many at once */
+	SERVER_CROWDED,   /* too many at once, from everywhere or from one address */
 	SERVER_LAGGED,    /* data that they needed was discarded */
 	SERVER_LATE,      /* asked for data that is no longer kept, or for another trace */
 	SERVER_DELIVERED, /* got the whole stream */

@@ -36,6 +36,7 @@ struct peer {
 	bool secures; /* must use TLS, and has not sent anything yet */
 	bool control;
 	bool whole;                    /* got the whole stream */
+	uint64_t origin;               /* the network or user that it comes from */
 	uint64_t number;               /* sequence number of the connection */
 	uint64_t offset;               /* offset of the next byte of the stream to send … */
 	struct checkpoint *checkpoint; /* … after this checkpoint; NULL if none */
