@@ -204,16 +204,14 @@ static bool is_same(int one, const char *other)
 }
 
 /* For the calling thread only. The rights come last: they do not suffice for the rest. */
-static int become_like_process(const struct call_search *search)
+static int become_like_process(const struct call_search *search, struct rights_saved **ret_saved)
 {
-	struct rights_saved *saved;
-
 	if (unshare(CLONE_FS))
 		return -errno;
 	if (search->elsewhere &&
 	    (setns(search->mounts, CLONE_NEWNS) || fchdir(search->root) || chroot(".")))
 		return -errno;
-	return fchdir(search->directory) ? -errno : rights_take(&search->rights, &saved);
+	return fchdir(search->directory) ? -errno : rights_take(&search->rights, ret_saved);
 }
 
 /* Moves the paths of the files that can be opened. */
@@ -236,19 +234,20 @@ static int open_files(struct call_search *search, struct needed *needed)
 	return 0;
 }
 
-/* The thread keeps what it has become until it ends. */
 static void *search_as_process(void *argument)
 {
 	struct call_search *search = argument;
+	struct rights_saved *saved = NULL;
 	struct needed needed = {0};
 
-	search->err = become_like_process(search);
+	search->err = become_like_process(search, &saved);
 	if (!search->err)
 		search->err = needed_find(search->call->path, search->call->environment,
 					  search->reader, &needed, NULL);
 	if (!search->err)
 		search->err = open_files(search, &needed);
 	needed_free(&needed);
+	rights_restore(saved);
 	return NULL;
 }
 
