@@ -63,11 +63,19 @@ static bool spend(uint64_t *left, const Elf_Data *data)
 	return true;
 }
 
+/* A section without bytes in the file (SHT_NOBITS) has a size, but no data. */
+static Elf_Data *data_of(Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+
+	return data && data->d_buf ? data : NULL;
+}
+
 /* Requires a NUL at the end of the string table. Without it, looking up a name may scan the whole
  * table. */
 static bool has_names(Elf *elf, size_t section)
 {
-	Elf_Data *names = elf_getdata(elf_getscn(elf, section), NULL);
+	Elf_Data *names = data_of(elf_getscn(elf, section));
 
 	return names && names->d_size && !((const char *)names->d_buf)[names->d_size - 1];
 }
@@ -77,8 +85,8 @@ static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
 {
 	Elf *elf = callees->code->object.elf;
 	Elf_Scn *symbol_section = elf_getscn(elf, header->sh_link);
-	Elf_Data *data = elf_getdata(section, NULL);
-	Elf_Data *symbols = elf_getdata(symbol_section, NULL);
+	Elf_Data *data = data_of(section);
+	Elf_Data *symbols = data_of(symbol_section);
 	GElf_Shdr symbol_header;
 	GElf_Rela reloc;
 	int code = 0;
@@ -103,7 +111,7 @@ static int read_relocations(struct liveness_callees *callees, Elf_Scn *section,
 
 static int read_got(struct liveness_callees *callees, Elf_Scn *section, uint64_t *left)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
+	Elf_Data *data = data_of(section);
 	GElf_Dyn entry;
 
 	if (!data)
