@@ -20,7 +20,7 @@ struct measure {
 	size_t groups[NESTING_MAX]; /* sizes of the open groups, without the last atom */
 	size_t depth;               /* the innermost open group; 0 is the whole expression */
 	size_t last;                /* size of the last atom, which can be repeated; 0: none */
-	const char *refused;        /* why the expression is refused; NULL: it is not */
+	const char *refused;        /* why the expression is refused, or NULL */
 };
 
 static size_t limited(size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which files and symbolic links of other users are refused, as root in a directory of somebody
- * else's; and a race with somebody who exchanges a file for a link (renameat2(2)). */
+/* Files and symbolic links of other users are refused in directories of other users, even for root.
+ * So is a link that somebody exchanges for the file meanwhile (renameat2(2)). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "os/file/place.h"
+#include "tests/unit/exchange.h"
 #include "tests/unit/scratch.h"
 
 #define NOBODY 65534
@@ -177,23 +178,6 @@ static void test_only_the_created_file_is_removed(void **state)
 	assert_int_equal(access(in_folder("first"), F_OK), -1);
 }
 
-/* Somebody who exchanges a file for a link to ours, as fast as possible. */
-static pid_t start_attacker(void)
-{
-	char file[8192], link[8192];
-	pid_t pid;
-
-	snprintf(file, sizeof(file), "%s", in_folder("race"));
-	snprintf(link, sizeof(link), "%s", in_folder("race-link"));
-	pid = fork();
-	if (pid)
-		return pid;
-	if (setgid(NOBODY) || setuid(NOBODY))
-		_exit(1);
-	for (;;)
-		renameat2(AT_FDCWD, file, AT_FDCWD, link, RENAME_EXCHANGE);
-}
-
 static void test_race_with_a_link_is_never_won(void **state)
 {
 	struct stat before, after;
@@ -206,11 +190,10 @@ static void test_race_with_a_link_is_never_won(void **state)
 	create("race", NOBODY);
 	link_to(in_folder("directory/secret"), "race-link", NOBODY);
 	assert_int_equal(stat(in_folder("directory/secret"), &before), 0);
-	attacker = start_attacker();
+	attacker = exchange_start(NOBODY, folder, "race", "race-link");
 	for (int i = 0; i < ROUNDS; i++)
 		assert_int_equal(find("race"), -EPERM);
-	kill(attacker, SIGKILL);
-	assert_int_equal(waitpid(attacker, NULL, 0), attacker);
+	exchange_stop(attacker);
 	assert_int_equal(stat(in_folder("directory/secret"), &after), 0);
 	assert_int_equal(after.st_ino, before.st_ino);
 	assert_int_equal(after.st_uid, 0);

@@ -7,13 +7,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbol/names/debugfile.h"
+#include "tests/unit/exchange.h"
 #include "tests/unit/scratch.h"
 
 #define AUTHOR 12345
@@ -103,23 +102,6 @@ static void test_alternate_of_root_must_be_readable_for_everyone(void **state)
 	close_program(&module);
 }
 
-static pid_t start_author(struct scratch *scratch)
-{
-	char file[PATH_MAX], link[PATH_MAX];
-	pid_t pid;
-
-	strcpy(file, scratch_path(scratch, "q"));
-	strcpy(link, scratch_path(scratch, "l"));
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	if (setgid(AUTHOR) || setuid(AUTHOR))
-		_exit(1);
-	for (;;)
-		renameat2(AT_FDCWD, file, AT_FDCWD, link, RENAME_EXCHANGE);
-}
-
 static void test_race_with_a_link_is_never_won(void **state)
 {
 	struct scratch *scratch = *state;
@@ -139,7 +121,7 @@ static void test_race_with_a_link_is_never_won(void **state)
 	assert_int_equal(symlink("secret", scratch_path(scratch, "l")), 0);
 	assert_int_equal(chown(scratch->root, AUTHOR, AUTHOR), 0);
 	module = open_program(scratch);
-	author = start_author(scratch);
+	author = exchange_start(AUTHOR, scratch->root, "q", "l");
 	for (int i = 0; i < ROUNDS; i++) {
 		int fd = debug_search_find(&search, &module, &want);
 
@@ -150,8 +132,7 @@ static void test_race_with_a_link_is_never_won(void **state)
 		found++;
 		close(fd);
 	}
-	kill(author, SIGKILL);
-	assert_int_equal(waitpid(author, NULL, 0), author);
+	exchange_stop(author);
 	assert_true(found > 0);
 	debug_search_end(&search);
 	close_program(&module);

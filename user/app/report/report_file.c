@@ -16,7 +16,7 @@
 #include "model/snapshot/date.h"
 #include "base/map64.h"
 
-#define PROCESSES_MAX 100000 /* an empty one takes kilobytes */
+#define PROCESSES_MAX 100000 /* even an empty process takes kilobytes */
 #define SCHEMA        "mtrace-bpf.report/1"
 
 /* Returns NULL if there is no member of this type. */

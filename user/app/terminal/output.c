@@ -23,7 +23,8 @@ static int create_at(int directory, const char *name, int flags, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Only our own file passes its mode on: that of another user's file is the other user's choice. */
+/* Keeps the mode of the file that is replaced, if it is ours: another user may have chosen any
+ * mode. */
 static void inherit_mode(const struct place *place, int fd)
 {
 	if (place->exists && place->stat.st_uid == geteuid())

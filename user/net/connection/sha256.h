@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * SHA-256 (FIPS 180-4), and HMAC (RFC 2104) based on it. The two ends of a connection use it to
- * prove that they know a token without sending it. OpenSSL computes both where the program has TLS;
- * our own code does it where small targets have no library.
+ * prove that they know a token without sending it. In programs with TLS, OpenSSL computes both.
+ * Small programs have code of their own.
  */
 #ifndef MTRACE_NET_CONNECTION_SHA256_H
 #define MTRACE_NET_CONNECTION_SHA256_H

@@ -203,8 +203,8 @@ static bool authenticate(struct http *http, struct MHD_Connection *connection,
 	return false;
 }
 
-/* Whether the request names this machine. With TLS, a browser checks the name, and only browsers
- * can be misled. They always send one. */
+/* Returns false if the request names another machine. Only browsers can be misled; they always send
+ * a name, and with TLS they check it themselves. */
 static bool is_for_us(const struct http *http, struct MHD_Connection *connection)
 {
 	const char *host =

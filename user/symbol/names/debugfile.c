@@ -100,6 +100,14 @@ static char *join(const char *start, size_t length, const char *middle, const ch
 	return asprintf(&path, "%.*s%s%s", (int)length, start, middle, end) < 0 ? NULL : path;
 }
 
+static char *join_below_system(const char *folder, size_t length, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, SYSTEM_FOLDER "%.*s/%s", (int)length, folder, name) < 0 ? NULL
+										       : path;
+}
+
 /* FOLDER/.build-id/ab/cdef….debug */
 static int find_by_build_id(struct candidates *candidates, const char *folder, size_t length,
 			    opener *open)
@@ -139,15 +147,9 @@ static int find_by_name(struct candidates *candidates, const char *file, const s
 	if (fd < 0)
 		fd = try_path(candidates, join(file, length, "/.debug/", name), open_beside,
 			      author);
-	if (fd < 0 && !goes_up(file)) {
-		char *folder = join(SYSTEM_FOLDER, sizeof(SYSTEM_FOLDER) - 1, "", file);
-
-		if (folder)
-			fd = try_path(candidates,
-				      join(folder, sizeof(SYSTEM_FOLDER) - 1 + length, "/", name),
-				      open_in_system_folder, NULL);
-		free(folder);
-	}
+	if (fd < 0 && !goes_up(file))
+		fd = try_path(candidates, join_below_system(file, length, name),
+			      open_in_system_folder, NULL);
 	return fd;
 }
 

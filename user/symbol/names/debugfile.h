@@ -34,8 +34,7 @@ typedef int debug_finder(void *ctx, const struct module *module, const struct de
 struct debug_search {
 	char *found; /* path of the last file found: links to alternate files are relative to it */
 	struct stat found_file;
-	unsigned int
-		passed; /* candidates before the one of the last search, or all if there is none */
+	unsigned int passed; /* by the last search: the candidates before the one it found */
 	const char *folders; /* more folders to search, separated by colons; NULL: none */
 };
 
