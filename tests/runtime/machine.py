@@ -39,6 +39,21 @@ def cgroup2():
         return os.geteuid() == 0 and any(line.split()[2] == "cgroup2" for line in mounts)
 
 
+def memory_cgroup():
+    """The directory below which cgroups with a limit of memory can be made, and the limit's file."""
+    with open("/proc/mounts", encoding="utf-8") as file:
+        mounts = [line.split()[1:4] for line in file]
+    for path, kind, options in mounts:
+        if kind == "cgroup" and "memory" in options.split(","):
+            return path, "memory.limit_in_bytes"
+        control = os.path.join(path, "cgroup.subtree_control")
+        if kind == "cgroup2" and os.path.exists(control):
+            with open(control, encoding="ascii") as file:
+                if "memory" in file.read().split():
+                    return path, "memory.max"
+    return None
+
+
 def ptrace_scope():
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope", encoding="ascii") as file:
@@ -110,6 +125,8 @@ FACILITIES = {
     "debuginfod": (lambda: library("libdebuginfod.so.1"), True, "needs libdebuginfod1"),
     "overlayfs": (overlayfs, False, "needs root and a kernel with overlayfs"),
     "cgroup2": (cgroup2, False, "needs root and a cgroup 2 hierarchy"),
+    "memory_cgroup": (lambda: os.geteuid() == 0 and memory_cgroup(), False,
+                      "needs root and a cgroup hierarchy that limits memory"),
     "strace": (lambda: shutil.which("strace"), True, "needs strace"),
     "go": (lambda: shutil.which("go"), True, "needs golang-go"),
     "google-pprof": (lambda: shutil.which("google-pprof"), True, "needs google-perftools"),

@@ -10,7 +10,7 @@
 #include "truth.h"
 
 #define SLOTS     4096
-#define SLOTS_MAX 65536
+#define SLOTS_MAX 1000000
 
 static struct block slots[SLOTS_MAX];
 static uint64_t slot_count = SLOTS;

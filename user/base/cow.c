@@ -81,6 +81,16 @@ int cow_copy(struct cow_array *ret_copy, const struct cow_array *array)
 	return 0;
 }
 
+size_t cow_own_bytes(const struct cow_array *array, size_t item_size)
+{
+	struct cow_piece *const *piece;
+	size_t bytes = 0;
+
+	vec_each (piece, &array->pieces)
+		bytes += piece_bytes(item_size) / (*piece)->owners;
+	return bytes;
+}
+
 void cow_free(struct cow_array *array)
 {
 	struct cow_piece **piece;

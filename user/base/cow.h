@@ -43,6 +43,8 @@ int cow_grow(struct cow_array *array, size_t count, size_t item_size);
 /* Makes *ret_copy a copy of the array, sharing its pieces. Returns 0 or -ENOMEM (then *ret_copy is
  * empty). */
 int cow_copy(struct cow_array *ret_copy, const struct cow_array *array);
+/* Returns the memory use of the array, in bytes; of a piece that n arrays share, 1/n. */
+size_t cow_own_bytes(const struct cow_array *array, size_t item_size);
 void cow_free(struct cow_array *array);
 
 /* Like struct map64, but without deletion. An all-zero map is empty. */

@@ -20,12 +20,14 @@ struct model_config {
 	uint64_t sample; /* only a sample is recorded: mean of level 0 (model/process/weight.h) … */
 	uint64_t min_size;  /* … and only sizes of at least this … */
 	uint64_t max_size;  /* … and at most this; 0: no limit */
+	uint32_t thinned;   /* of those, a sample is kept, as in records; set by model/limit.h */
 	uint64_t page_size; /* of the target machine, a power of two; 0: 4096 */
 	/* Limits; 0 means the default. */
-	uint32_t max_sites;           /* sites per process, and stacks per process; 131,072 */
-	uint32_t max_closed;          /* closed processes to keep; 1,000 … */
-	uint32_t max_closed_sites;    /* … and the total of their sites; 262,144 */
-	uint32_t max_series;          /* of all sites together (model/site/series.h); 16,384 */
+	uint32_t max_sites;        /* sites per process, and stacks per process; 131,072 */
+	uint32_t max_closed;       /* closed processes to keep; 1,000 … */
+	uint32_t max_closed_sites; /* … and the total of their sites; 262,144 */
+	uint32_t max_series;       /* of all sites together (model/site/series.h); 16,384 */
+	uint64_t max_bytes; /* memory of the model (model/limit.h), at least 1 MiB; 0: no limit */
 	struct series_budget *series; /* owned by the model */
 };
 

@@ -12,6 +12,7 @@
 #include "model/update/map.h"
 #include "model/update/scan.h"
 #include "model/config.h"
+#include "model/limit.h"
 #include "model/parts.h"
 #include "model/process/process.h"
 #include "model/process/reset.h"
@@ -145,75 +146,6 @@ static int model_open(struct model *model, const struct event *event, uint32_t i
 	return model_add(model, event->pid, process);
 }
 
-/* Removes the holes, keeping the order. Does nothing if out of memory. */
-static void model_compact(struct model *model)
-{
-	uint32_t *moved = calloc(model->processes.count + 1, sizeof(*moved)), kept = 0;
-
-	if (!moved)
-		return;
-	for (size_t i = 0; i < model->processes.count; i++) {
-		moved[i] = kept;
-		if (model->processes.items[i])
-			model->processes.items[kept++] = model->processes.items[i];
-	}
-	for (size_t i = 0; model->by_pid.entries && i <= model->by_pid.mask; i++) {
-		struct map64_entry *entry = &model->by_pid.entries[i];
-
-		if (entry->value != MAP64_NONE)
-			entry->value = moved[entry->value];
-	}
-	model->processes.count = kept;
-	model->holes = 0;
-	free(moved);
-}
-
-/* Finds the least important closed process; among equals, the oldest. */
-static size_t model_least(const struct model *model)
-{
-	struct snapshot_process least = {0}, sums;
-	size_t found = SIZE_MAX;
-
-	for (size_t i = 0; i < model->processes.count; i++) {
-		const struct process *process = model->processes.items[i];
-
-		if (!process || !process->closed)
-			continue;
-		capture_sums(process, &sums);
-		if (found != SIZE_MAX && snapshot_compare(&sums, &least) >= 0)
-			continue;
-		found = i;
-		least = sums;
-	}
-	return found;
-}
-
-static bool model_crowded(const struct model *model)
-{
-	return model->closed > model->config.max_closed ||
-	       model->closed_sites > model->config.max_closed_sites;
-}
-
-/* Merges closed processes into `others` until few enough are kept. */
-static void model_fold(struct model *model)
-{
-	struct snapshot_process sums;
-
-	while (model->closed && model_crowded(model)) {
-		struct process **least = &model->processes.items[model_least(model)];
-
-		capture_sums(*least, &sums);
-		snapshot_others_add(&model->others, &sums);
-		model->closed--;
-		model->closed_sites -= (*least)->sites.count;
-		process_free(*least);
-		*least = NULL;
-		model->holes++;
-	}
-	if (model->holes > model->processes.count / 2)
-		model_compact(model);
-}
-
 static const struct update_ops *update_ops_of(enum api api)
 {
 	return api_row(api)->family == FAMILY_MAP ? &update_map : &update_heap;
@@ -245,7 +177,7 @@ static void model_close(struct model *model, struct process *process, uint64_t n
 	process_close(process, now_ns);
 	model->closed++;
 	model->closed_sites += process->sites.count;
-	model_fold(model);
+	limit_closed(model);
 }
 
 /* The first user determines the pid of the process. If it changes, this is no longer that pid's
@@ -589,8 +521,10 @@ int model_event(struct model *model, const struct event *event)
 		model->dropped++;
 		return 0;
 	}
-	if (names_a_call(event->kind))
-		process_advance(process, event->time_ns);
+	if (!names_a_call(event->kind))
+		return handlers[event->kind](model, process, event);
+	process_advance(process, event->time_ns);
+	limit_memory(model, event->time_ns);
 	return handlers[event->kind](model, process, event);
 }
 
@@ -625,6 +559,7 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 	snapshot->dropped = model->dropped;
 	snapshot->tool.model_bytes = model_bytes(model);
 	snapshot->tool.without_series = model->series.refused;
+	snapshot->tool.limit = model->limit;
 	snapshot->others = model->others;
 	snapshot->taken_at = now.tv_sec;
 	snapshot->taken_at_ms = (uint32_t)(now.tv_nsec / 1000000);
@@ -635,6 +570,16 @@ int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot *
 	}
 	*ret_snapshot = snapshot;
 	return 0;
+}
+
+void model_set_limit(struct model *model, uint64_t bytes)
+{
+	model->config.max_bytes = bytes;
+}
+
+uint64_t model_limit_mean(const struct model *model)
+{
+	return model->limit.mean;
 }
 
 size_t model_memory(const struct model *model)
@@ -660,6 +605,7 @@ size_t model_bytes(const struct model *model)
 	vec_each (process, &model->processes)
 		if (*process)
 			bytes += array_bytes(&(*process)->sites, sizeof(struct site)) +
-				 array_bytes(&(*process)->stacks.items, sizeof(struct stack));
+				 array_bytes(&(*process)->stacks.items, sizeof(struct stack)) +
+				 frame_store_bytes((*process)->stacks.frames);
 	return bytes;
 }

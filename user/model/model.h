@@ -95,6 +95,12 @@ int model_pids(const struct model *model, uint32_t **ret_pids, size_t *ret_count
  */
 int model_snapshot(const struct model *model, uint64_t now_ns, struct snapshot **ret_snapshot);
 
+/* Changes the limit of the memory of blocks, sites and stacks (max_bytes in model/config.h). */
+void model_set_limit(struct model *model, uint64_t bytes);
+/* The mean at which new blocks are sampled since the memory came near its limit; 0: all are kept.
+ */
+uint64_t model_limit_mean(const struct model *model);
+
 /* Memory that the blocks of all processes take in the model, in bytes. */
 size_t model_memory(const struct model *model);
 /* The same for blocks, sites and series. */

@@ -23,7 +23,10 @@ struct model {
 	uint64_t closed_sites;           /* … and their sites */
 	struct snapshot_others others;
 	uint64_t dropped;
-	bool paused; /* new processes start paused */
+	bool paused;       /* new processes start paused */
+	uint64_t calls;    /* counted only with config.max_bytes */
+	uint64_t check_at; /* number of calls at which the memory is measured */
+	struct snapshot_limit limit;
 	struct series_budget series;
 };
 

@@ -300,6 +300,7 @@ static void write_all(struct page *page, const struct snapshot *snapshot,
 		write_total(page, snapshot);
 	write_dropped(page, snapshot);
 	text_overhead(page, snapshot);
+	text_limit(page, snapshot);
 	if (options->worst_last)
 		write_incomplete(page, snapshot);
 }

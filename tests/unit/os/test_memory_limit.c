@@ -73,6 +73,29 @@ static void test_invalid_limits(void **state)
 	assert_true(LIMIT(":\n::\n0:\n0::\n\n:::::/a") == UINT64_MAX);
 }
 
+#define LEFT(text) memory_left_of(text, ((struct scratch *)*state)->root)
+
+static void test_what_is_left(void **state)
+{
+	put(state, "a/b/memory.max", "9000\n");
+	assert_true(LEFT("0::/a/b\n") == 9000);
+	put(state, "a/b/memory.current", "5000\n");
+	assert_true(LEFT("0::/a/b\n") == 4000);
+	put(state, "a/b/memory.stat",
+	    "anon 1\ninactive_file 2000\nactive_file 500\nslab_reclaimable 500\n"
+	    "slab_unreclaimable 1000\n");
+	assert_true(LEFT("0::/a/b\n") == 7000);
+	put(state, "a/memory.max", "8000\n");
+	put(state, "a/memory.current", "9000\n");
+	assert_true(LEFT("0::/a/b\n") == 0);
+	put(state, "memory/c/memory.limit_in_bytes", "8000\n");
+	put(state, "memory/c/memory.usage_in_bytes", "6000\n");
+	put(state, "memory/c/memory.stat",
+	    "inactive_file 1\ntotal_inactive_file 5000\ntotal_active_file 2000\n");
+	assert_true(LEFT("9:memory:/c\n") == 8000);
+	assert_in_range(memory_left(), 1 << 20, memory_limit());
+}
+
 static void test_this_machine(void **state)
 {
 	(void)state;
@@ -85,7 +108,7 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, scratch_setup, scratch_teardown)
 		TEST(test_none),         TEST(test_lowest_limit_of_the_ancestors),
 		TEST(test_version_1),    TEST(test_invalid_limits),
-		TEST(test_this_machine),
+		TEST(test_what_is_left), TEST(test_this_machine),
 	};
 
 	return cmocka_run_group_tests_name("memory_limit", tests, NULL, NULL);

@@ -517,6 +517,16 @@ SETTER(set_buffer)
 	return 0;
 }
 
+SETTER(set_max_memory)
+{
+	uint64_t bytes;
+
+	if (bytes_parse(argument, &bytes) || bytes < MEMORY_MIN || bytes > MEMORY_MAX)
+		return error_set(err, -EINVAL, "\"%s\" is not a size from 16m to 1024g", argument);
+	options->max_memory = bytes;
+	return 0;
+}
+
 SETTER(set_sample)
 {
 	uint64_t bytes;

@@ -49,6 +49,9 @@ static const struct option_row option_rows[] = {
 	{'\0', GROUP_RECORD, "min-size", "BYTES", "ignore smaller allocations", set_min_size},
 	{'\0', GROUP_RECORD, "max-size", "BYTES", "ignore larger allocations", set_max_size},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},
+	{'\0', GROUP_RECORD, "max-memory", "BYTES",
+	 "keep this program's memory below BYTES: beyond,\nblocks are sampled (what is available)",
+	 set_max_memory},
 	{'\0', GROUP_RECORD, "pairing", "session|task|hash|perf-task|perf-hash",
 	 "how to match calls with their returns\n(the best that works here)", set_pairing},
 

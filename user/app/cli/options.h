@@ -22,6 +22,8 @@
 #define BUFFER_SHARE             16 /* the default is at most this fraction of available memory */
 #define BUFFER_MIN               (64u << 10)
 #define BUFFER_MAX               (1u << 30)
+#define MEMORY_MIN               (16u << 20) /* --max-memory */
+#define MEMORY_MAX               (1ULL << 40)
 #define PORT_DEFAULT             4576
 #define BACKLOG_MIN              (64u << 10)
 #define SERIES_MAX               10000 /* processes, or sites of each, with their own series */
@@ -66,6 +68,7 @@ struct options {
 	const char *pairing;              /* NULL: the best that works */
 	uint64_t buffer_bytes;            /* 0: default */
 	struct alloc_filter alloc_filter; /* which heap calls are recorded */
+	uint64_t max_memory;              /* of this program, in bytes; 0: what is available */
 	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, per million; 0: no limit */
 
 	bool scan;              /* scan at the end */

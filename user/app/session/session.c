@@ -67,6 +67,7 @@ static int open_model(struct session *session, const struct options *options)
 	struct parser_config parser = {.debuginfod = options->debuginfod};
 	int code = parser_start(&session->parser, &parser);
 
+	session->room.max_memory = options->max_memory;
 	session->model_config = (struct model_config){
 		.apis = options->apis,
 		.wrappers = !options->no_cpp,
@@ -337,6 +338,8 @@ int session_drain(struct session *session)
 {
 	if (!session->failure)
 		session->failure = session->source->ops->drain(session->source);
+	if (session->model)
+		room_measure(&session->room, session->model);
 	if (!session->failure && session->recorder && !session->record_ended)
 		session->failure = record_result(session, recorder_flush(session->recorder, false));
 	return session->failure;
@@ -369,6 +372,7 @@ static int take_snapshot(const struct session *session, struct snapshot **ret_sn
 
 	if (!code) {
 		(*ret_snapshot)->tool.resident_bytes = own_resident_bytes();
+		(*ret_snapshot)->tool.max_bytes = session->room.max_memory;
 		(*ret_snapshot)->overhead = session->overhead;
 	}
 	if (code || !remote_state)

@@ -14,6 +14,7 @@
 #include "app/serve/recorder.h"
 #include "app/serve/serve.h"
 #include "app/session/period.h"
+#include "app/session/room.h"
 #include "base/error.h"
 #include "model/model.h"
 #include "os/ptrace/holder.h"
@@ -37,6 +38,7 @@ struct session {
 	struct module_table *modules;
 	struct parser *parser;
 	struct model_config model_config;
+	struct room room;
 	struct model *model;                     /* NULL: only recording */
 	struct recorder *recorder;               /* NULL: no recording */
 	struct serve *serve;                     /* where the recording goes; NULL: to a file */

@@ -412,6 +412,19 @@ int heap_copy(struct heap *ret_copy, const struct heap *heap)
 	return 0;
 }
 
+size_t heap_own_bytes(const struct heap *heap)
+{
+	size_t bytes = heap->shards ? directory_bytes(heap->depth) : 0;
+
+	for (size_t i = 0; heap->shards && i < (size_t)1 << heap->depth;) {
+		const struct shard *shard = heap->shards[i];
+
+		i += directory_span(heap, shard->depth);
+		bytes += shard_bytes(shard->capacity) / shard->owners;
+	}
+	return bytes;
+}
+
 void heap_free(struct heap *heap)
 {
 	if (heap->shards)

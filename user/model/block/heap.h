@@ -46,6 +46,9 @@ void heap_visit(const struct heap *heap, void (*visit)(void *ctx, const struct b
  * empty). */
 int heap_copy(struct heap *ret_copy, const struct heap *heap);
 
+/* Returns the memory use of the heap; of a shard that n heaps share, 1/n. */
+size_t heap_own_bytes(const struct heap *heap);
+
 void heap_free(struct heap *heap);
 
 #endif

@@ -134,7 +134,9 @@ struct process {
 /* Returns true if some heap calls are not recorded. */
 static inline bool process_is_filtered(const struct process *process)
 {
-	return process->config->sample || process->config->min_size || process->config->max_size;
+	const struct model_config *config = process->config;
+
+	return config->sample || config->thinned || config->min_size || config->max_size;
 }
 
 static inline uint32_t process_pid(const struct process *process)

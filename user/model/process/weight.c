@@ -9,6 +9,7 @@
 #include "model/site/site.h"
 #include "model/sums.h"
 
+#define THIN_MEAN  4096     /* bytes: the first mean if all calls are recorded */
 #define DEVIATIONS 1.959964 /* standard deviations of the normal distribution that contain 95% */
 #define ONE_BITS   64       /* a probability of 1 is represented as 2^64 */
 #define UNIT_BITS  53       /* precision of a double */
@@ -35,16 +36,39 @@ static double rounding(double amount)
 	return part * (1 - part);
 }
 
-struct weight weight_of(const struct model_config *config, const struct block *block)
+uint64_t weight_mean(const struct model_config *config, uint32_t sample)
+{
+	return sample_mean_at(config->sample ? config->sample : THIN_MEAN, sample - 1);
+}
+
+/* Returns the probability that the block was sampled, in units of 2^-64. */
+static uint64_t chance_of(const struct model_config *config, const struct block *block)
 {
 	struct sample_rate rate;
-	double chance, count, bytes;
-	uint64_t units;
 
-	if (!config->sample || !block->sample || block->sample > SAMPLE_LEVELS)
-		return (struct weight){.blocks = 1, .bytes = block->size};
-	rate = sample_rate_of(sample_mean_at(config->sample, block->sample - 1u));
-	units = sample_chance(&rate, block->size);
+	if (!block->sample || block->sample > SAMPLE_LEVELS)
+		return SAMPLE_ALWAYS;
+	rate = sample_rate_of(weight_mean(config, block->sample));
+	return sample_chance(&rate, block->size);
+}
+
+bool weight_thin(const struct model_config *config, struct block *block, uint64_t time_ns)
+{
+	double before = (double)chance_of(config, block);
+	uint64_t random = hash_u64(block->address ^ hash_u64(time_ns)), after;
+
+	if (block->sample >= config->thinned)
+		return true;
+	block->sample = (uint8_t)config->thinned;
+	after = chance_of(config, block);
+	return after == SAMPLE_ALWAYS || (double)random < (double)after / before * 0x1p64;
+}
+
+struct weight weight_of(const struct model_config *config, const struct block *block)
+{
+	double chance, count, bytes;
+	uint64_t units = chance_of(config, block);
+
 	if (units == SAMPLE_ALWAYS)
 		return (struct weight){.blocks = 1, .bytes = block->size, .sample = block->sample};
 	chance = ldexp((double)units, -ONE_BITS);

@@ -13,6 +13,9 @@
 #ifndef MTRACE_MODEL_PROCESS_WEIGHT_H
 #define MTRACE_MODEL_PROCESS_WEIGHT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "model/block/heap.h"
 
 struct model_config;
@@ -48,6 +51,15 @@ static inline void weight_add(struct weight_sum *sum, const struct weight *weigh
 /* weight_of returns one block and its bytes if the block was certain to be recorded. weight_live
  * sums up the samples that are live. */
 struct weight weight_of(const struct model_config *config, const struct block *block);
+
+/*
+ * With thinned: decides whether a new block is kept, and sets its mean. The decision follows from
+ * the block and the time, so it needs no state. Returns false if the block is not kept.
+ */
+bool weight_thin(const struct model_config *config, struct block *block, uint64_t time_ns);
+
+/* Returns the mean, in bytes, at which a block was sampled; `sample` as in records, not 0. */
+uint64_t weight_mean(const struct model_config *config, uint32_t sample);
 
 struct weight_sum weight_live(const struct model_config *config, const struct heap *heap);
 

@@ -20,6 +20,7 @@ struct frame_store {
 	uint32_t owners; /* stacks that use the store, and stores based on it */
 	struct frame_store *base;
 	struct frames_chunk *newest;
+	size_t bytes; /* of its chunks */
 };
 
 static struct frame_store *store_new(struct frame_store *base)
@@ -50,6 +51,7 @@ static struct frames_chunk *store_chunk(struct frame_store *store, uint32_t coun
 		return NULL;
 	*chunk = (struct frames_chunk){.older = newest, .capacity = capacity};
 	store->newest = chunk;
+	store->bytes += sizeof(*chunk) + capacity * sizeof(chunk->frames[0]);
 	return chunk;
 }
 
@@ -86,6 +88,11 @@ static void chunks_free(struct frames_chunk *chunk)
 		older = chunk->older;
 		free(chunk);
 	}
+}
+
+size_t frame_store_bytes(const struct frame_store *store)
+{
+	return store ? store->bytes : 0;
 }
 
 void frame_store_free(struct frame_store *store)

@@ -245,6 +245,12 @@ int stacks_copy(struct stacks *ret_copy, const struct stacks *stacks)
 	return 0;
 }
 
+size_t stacks_own_bytes(const struct stacks *stacks)
+{
+	return cow_own_bytes(&stacks->items, sizeof(struct stack)) +
+	       frame_store_bytes(stacks->frames);
+}
+
 void stacks_close(struct stacks *stacks)
 {
 	cow_map_free(&stacks->by_id);

@@ -79,6 +79,8 @@ bool stacks_is_shared(const struct stacks *stacks, uint32_t index);
 int stacks_enter(struct stacks *stacks, struct stack stack, bool shared);
 int stacks_enter_id(struct stacks *stacks, uint64_t id, uint32_t index);
 
+/* Returns the memory use of the stacks and their frames, in bytes; of what n sets share, 1/n. */
+size_t stacks_own_bytes(const struct stacks *stacks);
 /* Makes *ret_copy the set of a child, with counters at 0. Returns 0 or -ENOMEM. */
 int stacks_copy(struct stacks *ret_copy, const struct stacks *stacks);
 /* Called when no stack will be looked up any more. */

@@ -114,7 +114,7 @@ static void capture_bounds(const struct process *process, struct snapshot_sampli
 static uint64_t mean_of(const struct process *process, uint32_t sample)
 {
 	if (sample)
-		return sample_mean_at(process->config->sample, sample - 1);
+		return weight_mean(process->config, sample);
 	return process->totals.allocations ? 0 : process->config->sample;
 }
 

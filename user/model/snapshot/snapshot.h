@@ -202,6 +202,13 @@ struct snapshot_overhead {
 	uint64_t changes; /* number of changes of the mean */
 };
 
+/* What was left out to keep the model within --max-memory. All 0 if nothing was. */
+struct snapshot_limit {
+	uint64_t since_ns; /* CLOCK_MONOTONIC; since then only a sample of new blocks is kept … */
+	uint64_t mean;     /* … one allocation per this many bytes */
+	bool sites;        /* calls from new sites belong to the site `other` */
+};
+
 struct snapshot {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC */
 	int64_t taken_at;  /* seconds since the epoch */
@@ -219,6 +226,8 @@ struct snapshot {
 		uint64_t resident_bytes; /* all of our memory; 0 if unknown */
 		uint64_t without_series; /* sites that are not checked for growth because there are
 					    too many */
+		uint64_t max_bytes;      /* --max-memory; 0: no limit */
+		struct snapshot_limit limit;
 	} tool;
 	struct snapshot_overhead overhead;
 	struct snapshot_arena *arena; /* owns all strings and arrays above */

@@ -64,17 +64,12 @@ static void note_last_call(struct process *process, const struct event *event)
 			(struct last_call){event->tid, event->call.address};
 }
 
-static bool filters_calls(const struct model_config *config)
-{
-	return config->sample || config->min_size || config->max_size;
-}
-
 /* A block that realloc releases is not temporary: it lives on at another address. */
 static bool is_temporary(const struct process *process, const struct event *event)
 {
 	const struct last_call *last;
 
-	if (event->kind != EVENT_FREE || !process->last_calls || filters_calls(process->config))
+	if (event->kind != EVENT_FREE || !process->last_calls || process_is_filtered(process))
 		return false;
 	last = last_call_of(process, event->tid);
 	return last->tid == event->tid && last->address == event->call.address;
@@ -172,12 +167,14 @@ static int update_allocation(struct process *process, const struct event *event)
 			      .size = event->call.size,
 			      .sample = sample_of(process, event),
 			      .time = process_time(process, event->time_ns)};
+	bool kept = weight_thin(process->config, &block, event->time_ns);
 	struct block old;
 	int known;
 
-	if (process_site(process, event, &block.site))
+	if (kept && process_site(process, event, &block.site))
 		return -ENOMEM;
-	known = heap_put(&process->heap, &block, &old);
+	known = kept ? heap_put(&process->heap, &block, &old)
+		     : heap_take(&process->heap, block.address, &old);
 	if (known < 0)
 		return known;
 	sanity_handed_out(&process->sanity, block.address);
@@ -187,7 +184,7 @@ static int update_allocation(struct process *process, const struct event *event)
 			return -ENOMEM;
 	}
 	note_last_call(process, event);
-	return count_allocated(process, &block);
+	return kept ? count_allocated(process, &block) : 0;
 }
 
 /* Some allocators' realloc frees the old block with the public free; the outcome of the realloc

@@ -14,4 +14,9 @@ uint64_t memory_limit(void);
  * `mounted` is where cgroups are mounted (/sys/fs/cgroup). */
 uint64_t memory_limit_of(const char *text, const char *mounted);
 
+/* Memory that is available without swapping: the machine's, or what the limits of cgroups leave. In
+ * bytes; UINT64_MAX if unknown. memory_left_of is as memory_limit_of. */
+uint64_t memory_left(void);
+uint64_t memory_left_of(const char *text, const char *mounted);
+
 #endif

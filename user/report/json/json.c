@@ -398,6 +398,20 @@ static void write_overhead(struct json_writer *writer, const struct snapshot_ove
 	json_close(writer);
 }
 
+static void write_limit(struct json_writer *writer, const struct snapshot *snapshot)
+{
+	const struct snapshot_limit *limit = &snapshot->tool.limit;
+
+	if (!limit->mean)
+		return;
+	json_open_object(writer, "memory_limit", JSON_INLINE);
+	json_put_number(writer, "max_bytes", snapshot->tool.max_bytes);
+	json_put_number(writer, "mean_bytes", limit->mean);
+	json_put_number(writer, "since_ns", snapshot->taken_ns - limit->since_ns);
+	json_put_bool(writer, "new_sites_are_other", limit->sites);
+	json_close(writer);
+}
+
 static int json_write(const struct snapshot *snapshot, const struct format_options *options,
 		      FILE *out)
 {
@@ -410,6 +424,7 @@ static int json_write(const struct snapshot *snapshot, const struct format_optio
 	json_put_number(&writer, "dropped_records", snapshot->dropped);
 	write_tool(&writer, snapshot);
 	write_overhead(&writer, &snapshot->overhead);
+	write_limit(&writer, snapshot);
 	if (snapshot->incomplete)
 		json_put_string(&writer, "incomplete", snapshot->incomplete);
 	else

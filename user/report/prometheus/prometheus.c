@@ -414,6 +414,18 @@ static void put_self(struct metrics_writer *writer, const struct prometheus_self
 		  self->cpu_ns);
 }
 
+static void put_limit(struct metrics_writer *writer)
+{
+	const struct snapshot *snapshot = writer->snapshot;
+
+	put_plain(writer, "model_memory_bytes", false, "Memory used by blocks, sites and stacks.",
+		  UNIT_ONE, snapshot->tool.model_bytes);
+	put_plain(writer, "memory_limit_mean_bytes", false,
+		  "Mean bytes per sampled new block if memory is short (--max-memory); 0 if all "
+		  "are kept.",
+		  UNIT_ONE, snapshot->tool.limit.mean);
+}
+
 static void put_overhead(struct metrics_writer *writer)
 {
 	const struct snapshot_overhead *overhead = &writer->snapshot->overhead;
@@ -451,6 +463,7 @@ int prometheus_write(const struct snapshot *snapshot, const struct prometheus_op
 	}
 	put_self(&writer, self);
 	put_overhead(&writer);
+	put_limit(&writer);
 	put_running(&writer);
 	put_processes(&writer);
 	put_losses(&writer);

@@ -115,6 +115,26 @@ void text_overhead(struct page *page, const struct snapshot *snapshot)
 	text_loss(page, sentence);
 }
 
+void text_limit(struct page *page, const struct snapshot *snapshot)
+{
+	const struct snapshot_limit *limit = &snapshot->tool.limit;
+	char sentence[SENTENCE_SIZE], bytes[UNITS_TEXT_SIZE], mean[UNITS_TEXT_SIZE],
+		since[UNITS_TEXT_SIZE];
+	uint64_t most = snapshot->tool.max_bytes;
+
+	if (!limit->mean)
+		return;
+	snprintf(sentence, sizeof(sentence),
+		 "%s%s: for the last %s, new blocks were sampled, now one per %s%s",
+		 most ? "the memory of this tracer is limited to " : "memory is short",
+		 most ? bytes_format(most, bytes) : "",
+		 duration_format(snapshot->taken_ns - limit->since_ns, since),
+		 bytes_format(limit->mean, mean),
+		 limit->sites ? "; calls from new sites are summed up as \"other\"" : "");
+	page_end(page);
+	text_loss(page, sentence);
+}
+
 void text_sampling(const struct view *view)
 {
 	const struct snapshot_sampling *sampling = &view->process->sampling;

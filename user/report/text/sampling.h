@@ -12,5 +12,7 @@
 void text_sampling(const struct view *view);
 /* With --max-overhead: reports the time spent on tracing, and how sampling was adjusted. */
 void text_overhead(struct page *page, const struct snapshot *snapshot);
+/* Says what was left out to stay within --max-memory. */
+void text_limit(struct page *page, const struct snapshot *snapshot);
 
 #endif
