@@ -136,6 +136,21 @@ def test_many_shared_mappings_of_one_file(tmp_path):
         assert result.process["scan"]["done"], result.process["scan"]
 
 
+def test_file_is_opened_once_however_often_it_is_mapped(tmp_path):
+    """Each time the file is opened, -v says that it is not a program. Attaching reads the mappings
+    twice."""
+    with Running([target("many_mappings"), "x"], stdin=subprocess.PIPE) as program:
+        assert program.process.stdout.readline() == "READY\n"
+        with harness.Lines("-v", "--format", "json", "-o", tmp_path / "report.json",
+                           *harness.BACKEND_OPTIONS, "-p", str(program.pid)) as tracer:
+            tracer.path = tmp_path / "report.json"
+            tracer.wait_for("tracing")
+            tracer.signal(signal.SIGINT)
+            result = tracer.finish()
+    opened = result.stderr.count("memfd:many is not an ELF program")
+    assert result.status == 0 and 1 <= opened <= 4, result.stderr[-2000:]
+
+
 def test_missing_proc():
     """In a chroot without /proc, no process can be found: the message says why."""
     need("root")

@@ -82,19 +82,6 @@ static void present_replace(struct mappings *mappings, size_t position, uint64_t
 		present_insert(mappings, position, rest, rest.start, start);
 }
 
-static void wrappers_drop(struct mappings *mappings, uint64_t start, uint64_t end)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < mappings->wrappers.count; i++) {
-		const struct event_wrapper *wrapper = &mappings->wrappers.items[i];
-
-		if (wrapper->end <= start || wrapper->start >= end)
-			mappings->wrappers.items[kept++] = *wrapper;
-	}
-	mappings->wrappers.count = kept;
-}
-
 /* Either one mapping leaves two parts, or two leave one each; plus the new mapping. */
 #define ENTRIES_PER_CHANGE 3
 
@@ -112,7 +99,7 @@ int mappings_add(struct mappings *mappings, const struct event_mapping *event)
 	    vec_reserve(&mappings->present, mappings->present.count + ENTRIES_PER_CHANGE))
 		return -ENOMEM;
 	mappings->clock++;
-	wrappers_drop(mappings, event->start, event->end);
+	wrappers_drop(&mappings->wrappers, event->start, event->end);
 	for (;;) {
 		position = present_find(mappings, event->start);
 		if (position == mappings->present.count ||
@@ -126,13 +113,7 @@ int mappings_add(struct mappings *mappings, const struct event_mapping *event)
 
 int mappings_add_wrapper(struct mappings *mappings, const struct event_wrapper *event)
 {
-	const struct event_wrapper *known;
-
-	vec_each (known, &mappings->wrappers)
-		if (known->start == event->start && known->end == event->end &&
-		    known->api == event->api)
-			return 0;
-	return vec_push(&mappings->wrappers, *event);
+	return wrappers_add(&mappings->wrappers, event);
 }
 
 bool mappings_in_allocator(const struct mappings *mappings, uint64_t caller)
@@ -144,12 +125,7 @@ bool mappings_in_allocator(const struct mappings *mappings, uint64_t caller)
 
 enum api mappings_wrapper(const struct mappings *mappings, uint64_t caller)
 {
-	const struct event_wrapper *wrapper;
-
-	vec_each (wrapper, &mappings->wrappers)
-		if (caller > wrapper->start && caller - 1 < wrapper->end)
-			return wrapper->api;
-	return API_NONE;
+	return wrappers_find(&mappings->wrappers, caller);
 }
 
 int mappings_copy(struct mappings *ret_copy, const struct mappings *mappings)
@@ -158,7 +134,7 @@ int mappings_copy(struct mappings *ret_copy, const struct mappings *mappings)
 
 	if (vec_copy(&copy.history, &mappings->history) ||
 	    vec_copy(&copy.present, &mappings->present) ||
-	    vec_copy(&copy.wrappers, &mappings->wrappers)) {
+	    wrappers_copy(&copy.wrappers, &mappings->wrappers)) {
 		mappings_free(&copy);
 		return -ENOMEM;
 	}
@@ -170,7 +146,7 @@ void mappings_free(struct mappings *mappings)
 {
 	vec_free(&mappings->history);
 	vec_free(&mappings->present);
-	vec_free(&mappings->wrappers);
+	wrappers_free(&mappings->wrappers);
 }
 
 static int compare_starts(const void *a, const void *b, void *ctx)

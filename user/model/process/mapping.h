@@ -12,6 +12,7 @@
 
 #include "base/vec.h"
 #include "model/event.h"
+#include "model/process/wrappers.h"
 
 #define MAPPING_PRESENT UINT32_MAX
 
@@ -29,7 +30,7 @@ struct mapping {
 struct mappings {
 	VEC(struct mapping) history;
 	VEC(uint32_t) present; /* indices in history; sorted by address, without overlaps */
-	VEC(struct event_wrapper) wrappers;
+	struct wrappers wrappers;
 	uint32_t clock;
 };
 

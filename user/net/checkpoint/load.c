@@ -153,7 +153,7 @@ static int load_wrapper(struct checkpoint_loader *loader, struct unpack *body)
 	unpack_fields(body, &fields_wrapper, &wrapper);
 	if (body->bad || wrapper.api == API_NONE)
 		return -EBADMSG;
-	return vec_push(&loader->process->mappings.wrappers, wrapper);
+	return mappings_add_wrapper(&loader->process->mappings, &wrapper);
 }
 
 static bool is_stack(const struct process *process, const struct stack *stack)

@@ -65,7 +65,7 @@ static void save_image(struct saver *saver, const struct process *process)
 		save(saver, CHECKPOINT_USER, &fields_user, user);
 	vec_each (mapping, &process->mappings.history)
 		save(saver, CHECKPOINT_MAPPING, &fields_mapping, mapping);
-	vec_each (wrapper, &process->mappings.wrappers)
+	vec_each (wrapper, &process->mappings.wrappers.sorted)
 		save(saver, CHECKPOINT_WRAPPER, &fields_wrapper, wrapper);
 }
 

@@ -14,6 +14,7 @@
 #include "os/file/regular.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
+#include "source/process/mapped_files.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
 #include "source/trace/probes.h"
@@ -125,36 +126,54 @@ static int publish_module(struct traced_process *process, const struct module *m
 	return err;
 }
 
-/* Opens the module of a mapping and publishes its unwind table; NULL for code without a file. */
-static int mapping_open(struct traced_process *process, const struct proc_mapping *mapping,
-			struct module **ret_module)
+static int open_file(struct traced_process *process, const struct proc_mapping *mapping,
+		     struct mapped_file *file)
 {
 	struct error err = {0};
-	int fd, code;
+	int fd = proc_open_mapped(traced_process_reader(process), mapping);
+	int code;
+
+	if (fd == -EMFILE && descriptors_raise())
+		fd = proc_open_mapped(traced_process_reader(process), mapping);
+	if (fd < 0) {
+		mapped_file_not_opened(file);
+		return file_refused(process, mapping, strerror(-fd), fd);
+	}
+	code = module_intern(process->config->modules, fd, mapping->path, &file->module, &err);
+	file->done = true;
+	if (code) {
+		close(fd);
+		file->module = NULL;
+		return file_refused(process, mapping, err.text, code);
+	}
+	return publish_module(process, file->module, unwind_mapping_key(mapping));
+}
+
+/* Finds the module of a mapping and publishes its unwind table; NULL for code without a file. */
+static int mapping_open(struct traced_process *process, const struct proc_mapping *mapping,
+			struct mapped_files *files, struct module **ret_module)
+{
+	struct mapped_file *file;
+	int err = 0;
 
 	*ret_module = NULL;
 	if (!strcmp(mapping->path, VDSO_NAME))
 		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
 	if (!mapping->inode)
 		return 0;
-	fd = proc_open_mapped(traced_process_reader(process), mapping);
-	if (fd == -EMFILE && descriptors_raise())
-		fd = proc_open_mapped(traced_process_reader(process), mapping);
-	if (fd < 0)
-		return file_refused(process, mapping, strerror(-fd), fd);
-	code = module_intern(process->config->modules, fd, mapping->path, ret_module, &err);
-	if (code) {
-		close(fd);
-		*ret_module = NULL;
-		return file_refused(process, mapping, err.text, code);
-	}
-	return publish_module(process, *ret_module, unwind_mapping_key(mapping));
+	file = mapped_files_get(files, mapping);
+	if (!file)
+		return -ENOMEM;
+	if (!file->done)
+		err = open_file(process, mapping, file);
+	*ret_module = file->module;
+	return err;
 }
 
 /* Stacks go through all modules, so their tables must be published before the first probe is
  * placed. */
 static int publish_tables(struct traced_process *process, const struct proc_maps *maps,
-			  uint32_t generation)
+			  struct mapped_files *files, uint32_t generation)
 {
 	int err = 0;
 
@@ -165,7 +184,7 @@ static int publish_tables(struct traced_process *process, const struct proc_maps
 		if (!mapping->executable)
 			continue;
 		if (!unwind_tables_has(process->tables, unwind_mapping_key(mapping)))
-			err = mapping_open(process, mapping, &module);
+			err = mapping_open(process, mapping, files, &module);
 		unwind_tables_set_mapping(process->tables, process->pid, generation, mapping);
 	}
 	return err;
@@ -179,14 +198,14 @@ static bool is_of_module(const struct proc_mapping *mapping)
 
 /* Probes the modules of the mappings. modules[i] is that of mapping i, or NULL. */
 static int attach_entries(struct traced_process *process, const struct proc_maps *maps,
-			  struct module **modules)
+			  struct mapped_files *files, struct module **modules)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps->count; i++) {
 		if (!is_of_module(&maps->items[i]))
 			continue;
-		err = mapping_open(process, &maps->items[i], &modules[i]);
+		err = mapping_open(process, &maps->items[i], files, &modules[i]);
 		if (!err && modules[i])
 			err = probes_attach(process, modules[i]);
 	}
@@ -236,6 +255,7 @@ static int read_and_attach(struct traced_process *process, bool tell, uint64_t t
 {
 	uint32_t generation =
 		process->tables ? unwind_tables_generation(process->tables, process->pid) : 0;
+	struct mapped_files files = {0};
 	struct module **modules;
 	struct proc_maps maps;
 	int err = read_maps(process, &maps, &modules);
@@ -243,13 +263,14 @@ static int read_and_attach(struct traced_process *process, bool tell, uint64_t t
 	if (err)
 		return err;
 	if (process->tables)
-		err = publish_tables(process, &maps, generation);
+		err = publish_tables(process, &maps, &files, generation);
 	if (!err)
-		err = attach_entries(process, &maps, modules);
+		err = attach_entries(process, &maps, &files, modules);
 	if (!err && tell)
 		err = probes_commit(process);
 	if (!err && tell)
 		err = deliver_entries(process, &maps, modules, time_ns);
+	mapped_files_free(&files);
 	free(modules);
 	proc_maps_free(&maps);
 	return err;
