@@ -4,7 +4,8 @@
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SOURCES := $(filter $(foreach layer,base api os symbol model net,user/$(layer)/%) arch/%,$(SOURCES)) \
-	user/parser/wire/protocol.c user/parser/wire/wire.c user/source/stream/malloc_log.c
+	user/parser/wire/protocol.c user/parser/wire/wire.c user/source/stream/malloc_log.c \
+	user/app/report/json_input.c user/app/report/report_file.c
 FUZZ_CFLAGS  := $(LANGUAGE) -MMD -MP -Wall -Werror -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all
 # Fuzzes target $(1), from the seeds and directory $(2), which receives the inputs that reach new code.
@@ -18,7 +19,7 @@ $(BUILD)/fuzz/%.o: %.c
 
 $(BUILD)/fuzz/%: $(BUILD)/fuzz/tests/fuzz/fuzz_%.o $(FUZZ_SOURCES:%.c=$(BUILD)/fuzz/%.o)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(filter-out -lbpf -ljson-c,$(LDLIBS))
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(filter-out -lbpf,$(LDLIBS))
 
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
 

@@ -4,10 +4,11 @@
 import copy
 import json
 import re
+import subprocess
 
 import pytest
 
-from harness import Steady, mtrace, one_line, target
+from harness import MTRACE, Steady, mtrace, one_line, target
 
 
 @pytest.fixture
@@ -121,11 +122,26 @@ def test_misuse(arguments, words):
     assert done.status == 2 and one_line(done.stderr) and words in done.stderr
 
 
+def test_order_of_members_does_not_matter(two, tmp_path):
+    (tmp_path / "sorted").mkdir()
+    again = [tmp_path / "sorted" / path.rsplit("/", 1)[1] for path in two]
+    for path, report in zip(again, two):
+        path.write_text(json.dumps(load(report), sort_keys=True, indent=2), encoding="utf-8")
+    assert diff(*map(str, again)) == diff(*two)
+
+
+def test_pipes_are_read(two):
+    command = ["bash", "-c", '"$0" diff <(cat "$1") <(cat "$2")', MTRACE, *two]
+    piped = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+    assert piped.splitlines()[1:] == diff(*two).splitlines()[1:]
+
+
 def test_endless_and_huge_input_is_refused(tmp_path):
     done = mtrace("diff", "/dev/zero", "/dev/zero")
     assert done.status == 1 and one_line(done.stderr) and "neither a file nor a pipe" in done.stderr
     path = tmp_path / "huge.json"
-    path.write_text("[" + "{}," * 6_000_000 + "{}]", encoding="utf-8")
+    path.write_text('{"processes": [{"sites": [' + '{"live_bytes": 1},' * 600_000 + "{}]}]}",
+                    encoding="utf-8")
     done = mtrace("diff", str(path), str(path))
     assert done.status == 1 and one_line(done.stderr) and "too large" in done.stderr
 

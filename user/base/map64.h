@@ -31,6 +31,12 @@ int map64_copy(struct map64 *ret_copy, const struct map64 *map);
 void map64_delete(struct map64 *map, uint64_t key);
 void map64_free(struct map64 *map);
 
+/* The memory that the map has allocated. */
+static inline size_t map64_bytes(const struct map64 *map)
+{
+	return map->entries ? (map->mask + 1) * sizeof(*map->entries) : 0;
+}
+
 /* Mixes 64 bits (the finalizer of MurmurHash3, public domain). */
 static inline uint64_t hash_u64(uint64_t key)
 {

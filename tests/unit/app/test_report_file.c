@@ -41,20 +41,24 @@ static void compare_process(const struct snapshot_process *found,
 		assert_int_equal(found->stacks[i].frame_count, expected->stacks[i].frame_count);
 }
 
+static void compare_snapshot(const char *path, const struct snapshot *expected)
+{
+	struct snapshot *found;
+	struct error err;
+
+	assert_int_equal(report_file_read(&found, path, &err), 0);
+	assert_int_equal(found->process_count, expected->process_count);
+	assert_true(found->taken_at == expected->taken_at);
+	for (size_t j = 0; j < found->process_count; j++)
+		compare_process(&found->processes[j], &expected->processes[j]);
+	snapshot_free(found);
+}
+
 static void test_written_reports_are_read_back(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(files); i++) {
-		struct snapshot *found;
-		struct error err;
-
-		assert_int_equal(report_file_read(&found, files[i].file, &err), 0);
-		assert_int_equal(found->process_count, files[i].snapshot->process_count);
-		assert_true(found->taken_at == files[i].snapshot->taken_at);
-		for (size_t j = 0; j < found->process_count; j++)
-			compare_process(&found->processes[j], &files[i].snapshot->processes[j]);
-		snapshot_free(found);
-	}
+	for (size_t i = 0; i < COUNT(files); i++)
+		compare_snapshot(files[i].file, files[i].snapshot);
 }
 
 static int read_text(struct scratch *scratch, const char *text, size_t size)
@@ -128,6 +132,116 @@ static void test_files_that_are_not_reports(void **state)
 	assert_int_equal(report_file_read(&found, "/", &err), -EINVAL);
 }
 
+#define REPORT        "\"schema\": \"mtrace-bpf.report/1\""
+#define SITES         "\"sites\": [{}, 7, {\"stack\": 9, \"live_bytes\": 5}]"
+#define STACKS        "\"stacks\": [{\"id\": 4}, null, {\"id\": 9}]"
+#define WRAPPED(text) "{\"processes\": [null, {" text "}], " REPORT "}"
+
+/* The members of a report may be in any order, for example sorted by name. */
+static void test_order_of_members_does_not_matter(void **state)
+{
+	static const char *const texts[] = {
+		WRAPPED(SITES ", \"pid\": 3, " STACKS),
+		WRAPPED(STACKS ", \"pid\": 3, " SITES),
+		WRAPPED("\"sites\": [{\"live_bytes\": 1}], " SITES "," STACKS ", \"pid\": 3"),
+		WRAPPED("\"x\": [\"]}\\\"\", {\"\\\\\": 1}, []], \"pid\": 3," SITES "," STACKS),
+	};
+	struct scratch *scratch = *state;
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		const struct snapshot_process *process;
+		struct snapshot *found;
+		struct error err;
+
+		scratch_write(scratch, "report", texts[i], strlen(texts[i]), 0644);
+		assert_int_equal(report_file_read(&found, scratch_path(scratch, "report"), &err),
+				 0);
+		assert_int_equal(found->process_count, 1);
+		process = found->processes;
+		assert_int_equal(process->pid, 3);
+		assert_int_equal(process->stack_count, 2);
+		assert_int_equal(process->site_count, 1);
+		assert_int_equal(process->sites[0].live_bytes, 5);
+		assert_int_equal(process->sites[0].stack, 1);
+		snapshot_free(found);
+	}
+}
+
+/* Values are read from a buffer of 64 KiB, so they cross its end in all places. */
+static void test_values_are_read_across_pieces(void **state)
+{
+	static const char report[] = WRAPPED("\"comm\": \"a \\\" b\", \"pid\" : 3 , " SITES);
+	enum { PIECE = 65536, SIZE = sizeof(report) - 1 };
+	char *text = malloc(PIECE + SIZE);
+	struct scratch *scratch = *state;
+
+	memset(text, ' ', PIECE);
+	for (size_t i = 0; i <= SIZE; i++) {
+		struct snapshot *found;
+		struct error err;
+
+		memcpy(text + PIECE - i, report, SIZE);
+		scratch_write(scratch, "report", text, PIECE - i + SIZE, 0644);
+		assert_int_equal(report_file_read(&found, scratch_path(scratch, "report"), &err),
+				 0);
+		assert_string_equal(found->processes[0].comm, "a \" b");
+		assert_int_equal(found->processes[0].pid, 3);
+		assert_int_equal(found->processes[0].site_count, 1);
+		snapshot_free(found);
+	}
+	free(text);
+}
+
+static void test_damaged_reports_are_refused(void **state)
+{
+	static const char *const texts[] = {
+		WRAPPED("\"sites\": [{},]"), WRAPPED("\"sites\": [{} {}]"),
+		WRAPPED("\"sites\": [{}}"),  WRAPPED("\"sites\": [{]]"),
+		WRAPPED("\"sites\": {]"),    WRAPPED("\"sites\": [,{}]"),
+		WRAPPED("\"pid\": 3,"),      WRAPPED("\"pid\" 3"),
+		WRAPPED("pid: 3"),           WRAPPED("7: 3"),
+		WRAPPED("\"pid\": "),        WRAPPED("\"other\": [1, 2, nothing]"),
+	};
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_int_equal(read_text(*state, texts[i], strlen(texts[i])), -EINVAL);
+}
+
+/* Writes a report in which one value repeats a text. */
+static int read_repeated(struct scratch *scratch, const char *before, const char *text,
+			 size_t count, const char *after)
+{
+	size_t length = strlen(text), size = strlen(before);
+	char *report = malloc(size + count * length + strlen(after) + 1);
+	int code;
+
+	memcpy(report, before, size);
+	for (size_t i = 0; i < count; i++, size += length)
+		memcpy(report + size, text, length);
+	memcpy(report + size, after, strlen(after));
+	code = read_text(scratch, report, size + strlen(after));
+	free(report);
+	return code;
+}
+
+static void test_deep_and_large_reports_are_refused(void **state)
+{
+	static const char sites[] = "{" REPORT ", \"processes\": [{\"sites\": [{}",
+			  processes[] = "{" REPORT ", \"processes\": [{}", end[] = "]}]}";
+	struct scratch *scratch = *state;
+
+	assert_int_equal(read_repeated(scratch, sites, ",[", 1000, ""), -EINVAL);
+	assert_int_equal(read_repeated(scratch, sites, "", 0, ",{\"a\": [[[]]]}]}]}"), 0);
+	assert_int_equal(read_repeated(scratch, sites, ",{}", 500000, end), 0);
+	assert_int_equal(read_repeated(scratch, sites, ",{\"live_bytes\":1}", 500000, end), -EFBIG);
+	assert_int_equal(read_repeated(scratch, processes, ",{}", 400000, "]}"), -EFBIG);
+	/* One value: */
+	assert_int_equal(read_repeated(scratch, sites, ",{\"a\":[[]", 1, "]}]}]}"), 0);
+	assert_int_equal(read_repeated(scratch, "{\"a\": {\"b\": [0", ",{}", 100000, "]}}"),
+			 -EFBIG);
+	assert_int_equal(read_repeated(scratch, "{\"schema\": \"", "a", 20000000, "\"}"), -EFBIG);
+}
+
 static const struct {
 	const char *date;
 	int64_t seconds; /* -1: refused */
@@ -190,6 +304,10 @@ int main(void)
 		WITH_SCRATCH(test_truncated_report_is_refused),
 		WITH_SCRATCH(test_values_of_wrong_type),
 		WITH_SCRATCH(test_files_that_are_not_reports),
+		WITH_SCRATCH(test_order_of_members_does_not_matter),
+		WITH_SCRATCH(test_values_are_read_across_pieces),
+		WITH_SCRATCH(test_damaged_reports_are_refused),
+		WITH_SCRATCH(test_deep_and_large_reports_are_refused),
 		WITH_SCRATCH(test_impossible_dates_are_refused),
 	};
 

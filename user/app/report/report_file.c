@@ -2,6 +2,10 @@
 /*
  * Missing members and members of the wrong type count as 0 or unknown: the format may grow
  * (docs/report.schema.json), and a file may come from anywhere.
+ *
+ * Sites and stacks are read one at a time. Those of a process are collected in vectors, because
+ * their number is known only at the end, and so is the stack of a site: members may be in any
+ * order.
  */
 #include "app/report/report_file.h"
 
@@ -13,11 +17,22 @@
 #include <unistd.h>
 
 #include "app/report/json_input.h"
-#include "model/snapshot/date.h"
 #include "base/map64.h"
+#include "base/vec.h"
+#include "model/snapshot/date.h"
 
-#define PROCESSES_MAX 100000 /* even an empty process takes kilobytes */
-#define SCHEMA        "mtrace-bpf.report/1"
+#define SNAPSHOT_MAX (384U << 20) /* bytes; diff takes up to twice as much to compare two */
+#define SCHEMA       "mtrace-bpf.report/1"
+
+struct reader {
+	struct snapshot *snapshot;
+	json_object *document; /* those members that are kept … */
+	json_object *process;  /* … also of the current process */
+	VEC(struct snapshot_process) processes;
+	VEC(struct snapshot_site) sites;   /* of the current process; `stack` is an id */
+	VEC(struct snapshot_stack) stacks; /* of the current process */
+	struct map64 index;                /* their positions by id */
+};
 
 /* Returns NULL if there is no member of this type. */
 static json_object *member(json_object *object, const char *key, json_type type)
@@ -118,27 +133,23 @@ static int read_stack(struct snapshot *snapshot, json_object *object, struct sna
 	return 0;
 }
 
-/* Sets *index to the stacks' positions by id. */
-static int read_stacks(struct snapshot *snapshot, json_object *object,
-		       struct snapshot_process *process, struct map64 *index)
+/* Returns INDEX_NONE if there can be no such stack. */
+static uint32_t stack_id(json_object *object, const char *key)
 {
-	json_object *stacks = member(object, "stacks", json_type_array), *stack;
-	size_t count = count_of(stacks);
-	int err = 0;
+	uint64_t id = number(object, key);
 
-	process->stacks = snapshot_alloc(snapshot, count * sizeof(*process->stacks));
-	if (!process->stacks)
-		return -ENOMEM;
-	for (size_t i = 0; i < count && !err; i++) {
-		stack = object_at(stacks, i);
-		if (!stack)
-			continue;
-		err = read_stack(snapshot, stack, &process->stacks[process->stack_count]);
-		if (!err)
-			err = map64_set(index, number(stack, "id"),
-					(uint32_t)process->stack_count++);
-	}
-	return err;
+	return id < INDEX_NONE ? (uint32_t)id : INDEX_NONE;
+}
+
+static int add_stack(struct reader *reader, json_object *object)
+{
+	uint32_t position = (uint32_t)reader->stacks.count, id = stack_id(object, "id");
+	struct snapshot_stack stack = {0};
+	int err = read_stack(reader->snapshot, object, &stack);
+
+	if (!err)
+		err = vec_push(&reader->stacks, stack);
+	return err || id == INDEX_NONE ? err : map64_set(&reader->index, id, position);
 }
 
 static double decimal(json_object *object, const char *key)
@@ -176,7 +187,7 @@ static struct growth read_growth(json_object *object)
 	return read;
 }
 
-static void read_site(json_object *object, const struct map64 *stacks, struct snapshot_site *site)
+static void read_site(json_object *object, struct snapshot_site *site)
 {
 	*site = (struct snapshot_site){
 		.id = (uint32_t)number(object, "id"),
@@ -188,7 +199,7 @@ static void read_site(json_object *object, const struct map64 *stacks, struct sn
 		.live_blocks = number(object, "live_blocks"),
 		.live_bytes = number(object, "live_bytes"),
 		.other = flag(object, "other"),
-		.stack = map64_get(stacks, number(object, "stack")),
+		.stack = stack_id(object, "stack"),
 	};
 	site->growth = read_growth(object);
 	site->leaks.classes[LEAK_DEFINITE] = (struct snapshot_sum){
@@ -203,44 +214,191 @@ static void read_site(json_object *object, const struct map64 *stacks, struct sn
 						       number(object, "suppressed_bytes")};
 }
 
-static int read_sites(struct snapshot *snapshot, json_object *object,
-		      struct snapshot_process *process)
+static int add_site(struct reader *reader, json_object *object)
 {
-	json_object *sites = member(object, "sites", json_type_array), *site;
-	size_t count = count_of(sites);
-	struct map64 stacks = {0};
-	int err = read_stacks(snapshot, object, process, &stacks);
+	struct snapshot_site site;
 
-	process->sites = snapshot_alloc(snapshot, count * sizeof(*process->sites));
-	if (!process->sites)
-		err = -ENOMEM;
-	for (size_t i = 0; i < count && !err; i++) {
-		site = object_at(sites, i);
-		if (site)
-			read_site(site, &stacks, &process->sites[process->site_count++]);
+	/* A site that was not used makes no difference, but takes memory. */
+	if (!number(object, "allocations") && !number(object, "live_blocks") &&
+	    !number(object, "live_bytes"))
+		return 0;
+	read_site(object, &site);
+	return vec_push(&reader->sites, site);
+}
+
+/* Elements of arrays. */
+
+static int check_memory(const struct reader *reader)
+{
+	size_t bytes = snapshot_bytes(reader->snapshot) + map64_bytes(&reader->index) +
+		       reader->processes.count * sizeof(*reader->processes.items) +
+		       reader->sites.count * sizeof(*reader->sites.items) +
+		       reader->stacks.count * sizeof(*reader->stacks.items);
+
+	return bytes > SNAPSHOT_MAX ? -EFBIG : 0;
+}
+
+static int read_element(struct json_input *input, struct reader *reader,
+			int (*add)(struct reader *reader, json_object *object))
+{
+	json_object *object = NULL;
+	int err = json_input_value(input, &object);
+
+	if (!err && json_object_is_type(object, json_type_object)) {
+		err = add(reader, object);
+		if (!err)
+			err = check_memory(reader);
 	}
-	map64_free(&stacks);
+	json_object_put(object);
+	return err;
+}
+
+static int read_stacks_element(struct json_input *input, const char *key, void *ctx)
+{
+	(void)key;
+	return read_element(input, ctx, add_stack);
+}
+
+static int read_sites_element(struct json_input *input, const char *key, void *ctx)
+{
+	(void)key;
+	return read_element(input, ctx, add_site);
+}
+
+static int read_array(struct json_input *input, json_input_item *read_item, struct reader *reader)
+{
+	return json_input_peek(input) == '[' ? json_input_each(input, read_item, reader)
+					     : json_input_skip(input);
+}
+
+/* Keeps the next value as a member of an object if the key is one of `names` (NULL-terminated). */
+static int keep_member(struct json_input *input, json_object *object, const char *key,
+		       const char *const *names)
+{
+	json_object *value = NULL;
+	int err;
+
+	while (*names && strcmp(*names, key))
+		names++;
+	if (!*names)
+		return json_input_skip(input);
+	err = json_input_value(input, &value);
+	if (!err && json_object_object_add(object, key, value)) {
+		json_object_put(value);
+		err = -ENOMEM;
+	}
+	return err;
+}
+
+/* Processes. */
+
+static int read_process_member(struct json_input *input, const char *key, void *ctx)
+{
+	static const char *const kept[] = {"pid",    "image",    "start_time_ns", "comm", "exe",
+					   "exited", "replaced", "live",          "scan", NULL};
+	struct reader *reader = ctx;
+
+	/* Of members with the same key, the last one counts. */
+	if (!strcmp(key, "stacks")) {
+		reader->stacks.count = 0;
+		map64_free(&reader->index);
+		return read_array(input, read_stacks_element, reader);
+	}
+	if (!strcmp(key, "sites")) {
+		reader->sites.count = 0;
+		return read_array(input, read_sites_element, reader);
+	}
+	return keep_member(input, reader->process, key, kept);
+}
+
+/* Returns NULL if out of memory. */
+static void *copy(struct snapshot *snapshot, const void *items, size_t bytes)
+{
+	void *copied = snapshot_alloc(snapshot, bytes);
+
+	return copied && bytes ? memcpy(copied, items, bytes) : copied;
+}
+
+static int add_process(struct reader *reader)
+{
+	json_object *object = reader->process, *scan = member(object, "scan", json_type_object);
+	struct snapshot *snapshot = reader->snapshot;
+	struct snapshot_process process = {
+		.pid = (uint32_t)number(object, "pid"),
+		.image = (uint32_t)number(object, "image"),
+		.start_time_ns = number(object, "start_time_ns"),
+		.comm = text(snapshot, object, "comm"),
+		.exe = text(snapshot, object, "exe"),
+		.exited = flag(object, "exited"),
+		.replaced = flag(object, "replaced"),
+		.live = sum(object, "live"),
+		.scan.done = scan && flag(scan, "done"),
+		.site_count = reader->sites.count,
+		.stack_count = reader->stacks.count,
+	};
+	struct snapshot_site *site;
+
+	vec_each (site, &reader->sites)
+		site->stack = map64_get(&reader->index, site->stack);
+	process.sites = copy(snapshot, reader->sites.items,
+			     reader->sites.count * sizeof(*reader->sites.items));
+	process.stacks = copy(snapshot, reader->stacks.items,
+			      reader->stacks.count * sizeof(*reader->stacks.items));
+	reader->sites.count = reader->stacks.count = 0;
+	map64_free(&reader->index);
+	if (!process.sites || !process.stacks || vec_push(&reader->processes, process))
+		return -ENOMEM;
+	return check_memory(reader);
+}
+
+static int read_process(struct json_input *input, const char *key, void *ctx)
+{
+	struct reader *reader = ctx;
+	int err;
+
+	(void)key;
+	if (json_input_peek(input) != '{')
+		return json_input_skip(input);
+	reader->process = json_object_new_object();
+	if (!reader->process)
+		return -ENOMEM;
+	err = json_input_each(input, read_process_member, reader);
+	if (!err)
+		err = add_process(reader);
+	json_object_put(reader->process);
 	return err;
 }
 
 /* Whole reports. */
 
-static int read_process(struct snapshot *snapshot, json_object *object,
-			struct snapshot_process *process)
+static int read_document_member(struct json_input *input, const char *key, void *ctx)
 {
-	json_object *found;
+	static const char *const kept[] = {"schema", "taken_at", "incomplete", NULL};
+	struct reader *reader = ctx;
 
-	process->pid = (uint32_t)number(object, "pid");
-	process->image = (uint32_t)number(object, "image");
-	process->start_time_ns = number(object, "start_time_ns");
-	process->comm = text(snapshot, object, "comm");
-	process->exe = text(snapshot, object, "exe");
-	process->exited = flag(object, "exited");
-	process->replaced = flag(object, "replaced");
-	process->live = sum(object, "live");
-	found = member(object, "scan", json_type_object);
-	process->scan.done = found && flag(found, "done");
-	return read_sites(snapshot, object, process);
+	if (!strcmp(key, "processes")) {
+		reader->processes.count = 0;
+		return read_array(input, read_process, reader);
+	}
+	return keep_member(input, reader->document, key, kept);
+}
+
+static int read_document(struct json_input *input, struct reader *reader)
+{
+	struct snapshot *snapshot = reader->snapshot;
+	int err = json_input_peek(input) == '{'
+			  ? json_input_each(input, read_document_member, reader)
+			  : json_input_skip(input);
+
+	if (!err && strcmp(plain_text(reader->document, "schema"), SCHEMA))
+		err = -EINVAL;
+	if (err)
+		return err;
+	snapshot->incomplete = text(snapshot, reader->document, "incomplete");
+	snapshot->process_count = reader->processes.count;
+	snapshot->processes = copy(snapshot, reader->processes.items,
+				   snapshot->process_count * sizeof(*snapshot->processes));
+	return snapshot->processes ? 0 : -ENOMEM;
 }
 
 /* A report without a date is fine; one with an impossible date is not. */
@@ -251,77 +409,56 @@ static int read_date(struct snapshot *snapshot, json_object *document)
 	return *date ? date_parse(date, &snapshot->taken_at, &snapshot->taken_at_ms) : 0;
 }
 
-static int read_document(struct snapshot *snapshot, json_object *document)
+static int explain(int code, const char *path, struct error *err)
 {
-	json_object *processes = member(document, "processes", json_type_array), *process;
-	size_t count = count_of(processes);
-	int err = 0;
-
-	if (count > PROCESSES_MAX)
-		return -EFBIG;
-	snapshot->incomplete = text(snapshot, document, "incomplete");
-	snapshot->processes = snapshot_alloc(snapshot, count * sizeof(*snapshot->processes));
-	if (!snapshot->processes)
-		return -ENOMEM;
-	for (size_t i = 0; i < count && !err; i++) {
-		process = object_at(processes, i);
-		if (process)
-			err = read_process(snapshot, process,
-					   &snapshot->processes[snapshot->process_count++]);
-	}
-	return err;
-}
-
-static bool is_report(json_object *document)
-{
-	return json_object_is_type(document, json_type_object) &&
-	       !strcmp(plain_text(document, "schema"), SCHEMA);
-}
-
-static int parse(json_object **ret_document, const char *path, struct error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int code = fd < 0 ? -errno : 0;
-
-	if (code)
-		return error_set_errno(err, code, "cannot read %s", path);
-	code = json_input_read(ret_document, fd);
-	close(fd);
-	if (code == -EFBIG)
+	switch (code) {
+	case 0:
+		return 0;
+	case -EFBIG:
 		return error_set(err, code,
 				 "%s is too large to compare: use --top for smaller reports", path);
-	if (code == -ENOTSUP)
+	case -ENOTSUP:
 		return error_set(err, code, "%s is neither a file nor a pipe", path);
-	if (code && code != -EINVAL)
+	case -EINVAL:
+		return error_set(err, code, "%s is not a JSON report (--format json writes one)",
+				 path);
+	default:
 		return error_set_errno(err, code, "cannot read %s", path);
-	if (*ret_document && is_report(*ret_document))
-		return 0;
-	json_object_put(*ret_document);
-	return error_set(err, -EINVAL, "%s is not a JSON report (--format json writes one)", path);
+	}
+}
+
+static int read_open(struct reader *reader, const char *path, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), code = fd < 0 ? -errno : 0;
+	struct json_input *input = NULL;
+
+	if (!code)
+		code = json_input_open(&input, fd);
+	if (!code)
+		code = read_document(input, reader);
+	json_input_close(input);
+	if (fd >= 0)
+		close(fd);
+	if (!code && read_date(reader->snapshot, reader->document))
+		return error_set(err, -EINVAL, "%s is damaged: its date (taken_at) is not possible",
+				 path);
+	return explain(code, path, err);
 }
 
 int report_file_read(struct snapshot **ret_snapshot, const char *path, struct error *err)
 {
-	struct snapshot *snapshot;
-	json_object *document = NULL;
-	int code = parse(&document, path, err);
+	struct reader reader = {.snapshot = snapshot_new(), .document = json_object_new_object()};
+	int code = reader.snapshot && reader.document ? read_open(&reader, path, err)
+						      : explain(-ENOMEM, path, err);
 
-	if (code)
-		return code;
-	snapshot = snapshot_new();
-	code = snapshot ? 0 : error_set_errno(err, -ENOMEM, "cannot read %s", path);
-	if (!code && read_date(snapshot, document))
-		code = error_set(err, -EINVAL, "%s is damaged: its date (taken_at) is not possible",
-				 path);
-	if (!code) {
-		code = read_document(snapshot, document);
-		if (code)
-			error_set_errno(err, code, "cannot read %s", path);
-	}
-	json_object_put(document);
+	json_object_put(reader.document);
+	vec_free(&reader.processes);
+	vec_free(&reader.sites);
+	vec_free(&reader.stacks);
+	map64_free(&reader.index);
 	if (!code)
-		*ret_snapshot = snapshot;
+		*ret_snapshot = reader.snapshot;
 	else
-		snapshot_free(snapshot);
+		snapshot_free(reader.snapshot);
 	return code;
 }

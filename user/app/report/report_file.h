@@ -7,9 +7,10 @@
 #include "model/snapshot/snapshot.h"
 
 /*
- * Reads the processes with their sums, sites and stacks. For each site it reads the allocated, live
- * and definitely leaked amounts. The caller frees the snapshot. Returns 0, or -errno with a
- * message: the file cannot be read or is no report.
+ * Reads the processes with their sums, stacks, and the sites that were used. For each site it reads
+ * the allocated, live and leaked amounts, and its growth. The snapshot takes at most 384 MiB; the
+ * caller frees it. Returns 0, or -errno with a message: the file cannot be read, is no report, or
+ * is too large.
  */
 int report_file_read(struct snapshot **ret_snapshot, const char *path, struct error *err);
 

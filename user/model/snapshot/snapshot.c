@@ -22,6 +22,7 @@ struct arena_chunk {
 /* Memory is allocated from the newest chunk; a large piece gets a chunk of its own. */
 struct snapshot_arena {
 	struct arena_chunk *chunks;
+	size_t bytes; /* of all chunks */
 	VEC(const char *) strings;
 	struct map64 by_hash; /* hash of a text → index in strings */
 };
@@ -76,6 +77,7 @@ static struct arena_chunk *arena_chunk(struct snapshot_arena *arena, size_t byte
 	chunk = chunk_new(bytes > CHUNK_BYTES / 4 ? bytes : CHUNK_BYTES);
 	if (!chunk)
 		return NULL;
+	arena->bytes += sizeof(*chunk) + chunk->capacity;
 	if (newest && chunk->capacity != CHUNK_BYTES) {
 		chunk->next = newest->next;
 		newest->next = chunk;
@@ -100,6 +102,14 @@ void *snapshot_alloc(struct snapshot *snapshot, size_t bytes)
 	memory = chunk->bytes + chunk->used;
 	chunk->used += bytes;
 	return memory;
+}
+
+size_t snapshot_bytes(const struct snapshot *snapshot)
+{
+	const struct snapshot_arena *arena = snapshot->arena;
+
+	return arena->bytes + arena->strings.capacity * sizeof(*arena->strings.items) +
+	       map64_bytes(&arena->by_hash);
 }
 
 static const char *text_copy(struct snapshot *snapshot, const char *text, size_t length)
