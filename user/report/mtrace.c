@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "report/common/glyph.h"
 #include "report/common/out.h"
 #include "report/format.h"
 
@@ -26,14 +27,15 @@ static void put_format(struct out *out, const char *format, ...)
 	out_text(out, text);
 }
 
-/* The script splits words at blanks, and a file name must not start new lines. */
+/* The script splits words at blanks. What could start a line or confuse a terminal is escaped, in
+ * UTF-8 in every locale: programs read the log. */
 static void put_path(struct out *out, const char *path)
 {
-	for (; *path; path++) {
-		bool plain = (unsigned char)*path > ' ' && *path != 0x7f;
+	struct glyph glyph;
+	size_t taken;
 
-		out_bytes(out, plain ? path : "?", 1);
-	}
+	for (; (taken = glyph_next(path, true, &glyph)); path += taken)
+		out_text(out, *path == ' ' ? "?" : glyph.text);
 }
 
 /* The innermost frame that is not a wrapper: operator new and the like belong to the allocator. */

@@ -120,11 +120,46 @@ static void test_names_cannot_make_lines(void **state)
 	(void)state;
 	assert_string_equal(text, "= Start\n"
 				  "# incomplete\n"
-				  "@ /a?b?=?End?:[0x10] + 0x1000 0x1\n"
-				  "@ /a?b?=?End?:[0x10] - 0x20\n"
+				  "@ /a?b\\x0a=?End\\x7f:[0x10] + 0x1000 0x1\n"
+				  "@ /a?b\\x0a=?End\\x7f:[0x10] - 0x20\n"
 				  "- 0x30\n"
 				  "= End\n");
 	free(text);
+}
+
+/* Only paths that are valid UTF-8 reach a terminal, and nothing that reorders or hides text. */
+static void test_paths_are_escaped(void **state)
+{
+	static const struct {
+		const char *path, *written;
+	} rows[] = {
+		{"/opt/caf\u00e9/\u65e5\u672c", "/opt/caf\u00e9/\u65e5\u672c"},
+		{"/a\x1b[31m\tb", "/a\\x1b[31m\\x09b"},
+		{"/a\xff\xc3", "/a\\xff\\xc3"},
+		{"/a\xc0\xaf", "/a\\xc0\\xaf"},
+		{"/a\xc2\x9b"
+		 "2J",
+		 "/a\\u{9b}2J"},
+		{"/a\u202egro", "/a\\u{202e}gro"},
+		{"/a\u200b\u2066b", "/a\\u{200b}\\u{2066}b"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct snapshot_frame frame = {.module = rows[i].path, .vaddr = 0x10};
+		struct snapshot_stack stack = {.frames = &frame, .frame_count = 1};
+		struct snapshot_block block = {.address = 0x1000, .size = 1};
+		struct snapshot_process process = {
+			.stacks = &stack, .stack_count = 1, .blocks = &block, .block_count = 1};
+		const struct snapshot snapshot = {.processes = &process, .process_count = 1};
+		char *text = render(&format_mtrace, &snapshot, &(struct format_options){0});
+		char wanted[128];
+
+		snprintf(wanted, sizeof(wanted), "= Start\n@ %s:[0x10] + 0x1000 0x1\n= End\n",
+			 rows[i].written);
+		assert_string_equal(text, wanted);
+		free(text);
+	}
 }
 
 static void test_incompleteness_is_reported(void **state)
@@ -173,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_blocks_only_on_request),
 		cmocka_unit_test(test_most_important_of_several_processes),
 		cmocka_unit_test(test_names_cannot_make_lines),
+		cmocka_unit_test(test_paths_are_escaped),
 		cmocka_unit_test(test_incompleteness_is_reported),
 		cmocka_unit_test(test_models_by_number),
 	};
