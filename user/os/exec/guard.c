@@ -65,7 +65,7 @@ struct start_message {
 	int32_t step;   /* … of this step */
 };
 
-enum start_step { START_TIMER, START_GROUP, START_MARKS };
+enum start_step { START_FILES, START_TIMER, START_GROUP, START_MARKS };
 
 union file_message {
 	struct cmsghdr head;
@@ -265,14 +265,19 @@ static _Noreturn void serve(struct guard *guard)
 	}
 }
 
-/* Closes all inherited descriptors except the two that are needed. */
-static void close_others(int socket, int kept)
+/* Closes all inherited descriptors except the two that are needed. Returns 0, or -errno without
+ * having closed any. */
+static int close_others(int socket, int kept)
 {
 	int fds[GUARD_FDS] = {fcntl(socket, F_DUPFD, FREE_FD), fcntl(kept, F_DUPFD, FREE_FD)};
 
 	for (int fd = 0; fd < GUARD_FDS; fd++)
+		if (fds[fd] < 0)
+			return -errno;
+	for (int fd = 0; fd < GUARD_FDS; fd++)
 		dup2(fds[fd], fd);
 	close_range(GUARD_FDS, ~0U, 0);
+	return 0;
 }
 
 static int timer_open(struct guard *guard)
@@ -316,12 +321,14 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 		_exit(1);
 	setsid();
 	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
-	close_others(socket, config->kept);
-	guard.config = config;
-	guard.shared = shared;
-	start = guard_open(&guard);
-	if (send(GUARD_SOCKET, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start) ||
-	    start.failed)
+	start = (struct start_message){close_others(socket, config->kept), START_FILES};
+	if (!start.failed) {
+		socket = GUARD_SOCKET;
+		guard.config = config;
+		guard.shared = shared;
+		start = guard_open(&guard);
+	}
+	if (send(socket, &start, sizeof(start), MSG_NOSIGNAL) != sizeof(start) || start.failed)
 		_exit(1);
 	serve(&guard);
 }
@@ -329,6 +336,7 @@ static _Noreturn void guard_run(const struct exec_guard_config *config, int sock
 /* The code that runs in the tracer. */
 
 static const char *const step_failures[] = {
+	[START_FILES] = "cannot duplicate file descriptors",
 	[START_TIMER] = "cannot create a timer",
 	[START_GROUP] = "cannot create a fanotify group",
 	[START_MARKS] = "cannot watch the file systems",
