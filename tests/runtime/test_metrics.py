@@ -429,10 +429,24 @@ def test_other_names_are_refused(watch, tmp_path):
         assert refusal(address, {"Host": host})[0] == 200, host
     for host in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "", "[::1"):
         status, _, text = refusal(address, {"Host": host})
-        assert status == 421 and b"--prometheus-auth" in text, host
+        assert status == 421 and b"--prometheus-host NAME" in text, host
+        assert text.count(b"\n") == 1
     with contextlib.closing(connect(address)) as old:
         old.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         assert b" 200 " in answer_to(old).split(b"\r\n")[0]
+
+
+def test_other_names_can_be_added(watch):
+    """A service name needs no address on this machine."""
+    _, _, address = watch("--prometheus-host", "mtrace.monitoring.svc,my_alias")
+    for host in ("mtrace.monitoring.svc", "my_alias:9740", "MY_ALIAS.", "localhost"):
+        assert refusal(address, {"Host": host})[0] == 200, host
+    for host in ("monitoring.svc", "my_alias.example", "evil.example"):
+        assert refusal(address, {"Host": host})[0] == 421, host
+    for names in ("mtrace:9740", "a,", "*.example", "x" * 256):
+        run = harness.mtrace("--prometheus", "0", "--prometheus-host", names, "--", "true")
+        assert run.status in (1, 125) and harness.one_line(run.stderr), run.stderr
+        assert "--prometheus-host" in run.stderr
 
 
 GOOD = {"Authorization": "Basic YW5uOm9wZW4gc2VzYW1l"}
@@ -524,7 +538,8 @@ def test_addresses(watch):
 
 def test_metrics_options_need_a_running_trace(tmp_path):
     for words in (("report", "--prometheus", "0", "x"), ("diff", "--prometheus-file", "x", "a", "b"),
-                  ("--prometheus-tls", "a,b", "--", "true")):
+                  ("--prometheus-tls", "a,b", "--", "true"),
+                  ("--prometheus-host", "a", "--", "true")):
         run = harness.mtrace(*words, cwd=tmp_path)
         assert run.status == 2 and "prometheus" in run.stderr
 

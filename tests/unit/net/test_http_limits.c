@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -82,6 +83,30 @@ static void test_own_names(void **state)
 		host_names_add(&few, i % 2 ? longest : "x");
 	assert_int_equal(few.count, HOST_NAMES_MAX);
 	assert_false(host_is_ours(&few, longest));
+}
+
+static void test_names_are_allowed(void **state)
+{
+	static const char *const invalid[] = {"",    ",",   "a,",    ",a", "a:80",
+					      "a b", "*.a", "[::1]", "."};
+	struct host_names names = {.count = 0};
+	char longest[2 * ADDRESS_HOST_SIZE] = "";
+	struct error err;
+	(void)state;
+
+	assert_int_equal(host_names_allow(&names, "mtrace,my_alias.example.", &err), 0);
+	assert_int_equal(names.count, 2);
+	assert_true(host_is_ours(&names, "mtrace:9740"));
+	assert_true(host_is_ours(&names, "My_Alias.example"));
+	assert_false(host_is_ours(&names, "mtrace,my_alias.example"));
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+		if (host_names_allow(&names, invalid[i], &err) != -EINVAL)
+			fail_msg("accepted \"%s\"", invalid[i]);
+	memset(longest, 'x', sizeof(longest) - 1);
+	assert_int_equal(host_names_allow(&names, longest, &err), -EINVAL);
+	while (names.count < HOST_NAMES_MAX)
+		assert_int_equal(host_names_allow(&names, "x", &err), 0);
+	assert_int_equal(host_names_allow(&names, "y", &err), -EINVAL);
 }
 
 static void test_waits_grow(void **state)
@@ -167,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_own_names),
+		cmocka_unit_test(test_names_are_allowed),
 		cmocka_unit_test(test_waits_grow),
 		cmocka_unit_test(test_table_is_bounded),
 		cmocka_unit_test(test_share_of_an_origin),

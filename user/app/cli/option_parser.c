@@ -242,9 +242,12 @@ static int contradictions_check(const struct options *options, struct error *err
 		return error_set(err, -EINVAL, "--nocpp excludes everything in --only");
 	if (options->count && !options->interval_ns)
 		return error_set(err, -EINVAL, "--count needs --interval");
-	if ((options->prometheus_auth || options->prometheus_tls) && !options->prometheus)
+	if ((options->prometheus_auth || options->prometheus_tls || options->prometheus_host) &&
+	    !options->prometheus)
 		return error_set(err, -EINVAL, "--prometheus-%s needs --prometheus",
-				 options->prometheus_auth ? "auth" : "tls");
+				 options->prometheus_auth  ? "auth"
+				 : options->prometheus_tls ? "tls"
+							   : "host");
 	if (options->keep && !has_numbered_file(options))
 		return error_set(err, -EINVAL, "--keep needs a report file with %%n in its name");
 	if (options->sanity && alloc_filter_is_on(&options->alloc_filter))

@@ -135,6 +135,9 @@ static const struct option_row option_rows[] = {
 	 set_prometheus_auth},
 	{'\0', GROUP_METRICS, "prometheus-tls", "CERT,KEY",
 	 "serve metrics over HTTPS with these files", set_prometheus_tls},
+	{'\0', GROUP_METRICS, "prometheus-host", "NAMES",
+	 "also accept these names in the Host header:\nservice names, aliases (comma-separated)",
+	 set_prometheus_host},
 
 	{'\0', GROUP_SERVE, "listen", "ADDR",
 	 "listen on unix:/path, host:port or [v6]:port\n(localhost)", set_listen},

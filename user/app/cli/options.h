@@ -113,6 +113,7 @@ struct options {
 	const char *prometheus_file;   /* NULL if not given … */
 	const char *prometheus_auth;   /* … */
 	const char *prometheus_tls;    /* … */
+	const char *prometheus_host;   /* … */
 	uint32_t prometheus_processes; /* with their own series … */
 	uint32_t prometheus_sites;     /* … and sites of each with their own series */
 

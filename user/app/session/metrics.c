@@ -351,6 +351,7 @@ static int open_http(struct metrics *metrics, struct error *err)
 		.where = metrics->options->prometheus,
 		.auth_file = metrics->options->prometheus_auth,
 		.tls_files = metrics->options->prometheus_tls,
+		.hosts = metrics->options->prometheus_host,
 		.answer = on_request,
 		.ctx = metrics,
 	};

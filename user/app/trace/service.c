@@ -92,10 +92,19 @@ static const struct option_field fields[] = {
 };
 
 static const struct option_field texts[] = {
-	FIELD("output", output, false),         FIELD("record", record, false),
-	FIELD("pairing", pairing, false),       FIELD("listen", listen, false),
-	FIELD("token-file", token_file, false), FIELD("tls-cert", tls_cert, false),
-	FIELD("tls-key", tls_key, false),       FIELD("tls-ca", tls_ca, false),
+	FIELD("output", output, false),
+	FIELD("record", record, false),
+	FIELD("pairing", pairing, false),
+	FIELD("listen", listen, false),
+	FIELD("token-file", token_file, false),
+	FIELD("tls-cert", tls_cert, false),
+	FIELD("tls-key", tls_key, false),
+	FIELD("tls-ca", tls_ca, false),
+	FIELD("prometheus", prometheus, false),
+	FIELD("prometheus-file", prometheus_file, false),
+	FIELD("prometheus-auth", prometheus_auth, false),
+	FIELD("prometheus-tls", prometheus_tls, false),
+	FIELD("prometheus-host", prometheus_host, false),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

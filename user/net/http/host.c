@@ -2,6 +2,7 @@
 #include "net/http/host.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <resolv.h>
 #include <stdio.h>
@@ -41,6 +42,40 @@ void host_names_find(struct host_names *names, const char *where)
 	if (strchr(where, ':'))
 		host_names_add(names, address_host(where, host));
 	add_machine(names);
+}
+
+/* Service names may have underscores. A final dot is left out, as that of a header. */
+static int allow_name(struct host_names *names, char *name, struct error *err)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+					 "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t length = strlen(name), count = names->count;
+
+	if (length && name[length - 1] == '.')
+		name[length - 1] = '\0';
+	if (!*name || name[strspn(name, characters)])
+		return error_set(err, -EINVAL,
+				 "--prometheus-host: \"%.80s\" is not a host name (without a port)",
+				 name);
+	host_names_add(names, name);
+	return names->count > count
+		       ? 0
+		       : error_set(err, -EINVAL, "--prometheus-host: names too long or too many");
+}
+
+int host_names_allow(struct host_names *names, const char *list, struct error *err)
+{
+	char name[ADDRESS_HOST_SIZE + 1];
+	size_t size;
+	int code = 0;
+
+	for (bool more = true; more && !code; list += size + more) {
+		size = strcspn(list, ",");
+		more = list[size] == ',';
+		snprintf(name, sizeof(name), "%.*s", (int)size, list);
+		code = allow_name(names, name, err);
+	}
+	return code;
 }
 
 static bool is_port(const char *text)

@@ -144,8 +144,8 @@ static enum MHD_Result refuse_host(struct MHD_Connection *connection)
 {
 	const struct http_answer answer = answer_words(
 		MHD_HTTP_MISDIRECTED_REQUEST,
-		"the Host header has a name that is not known to be this machine's: use its IP "
-		"address or host name, or --prometheus-auth or --prometheus-tls\n");
+		"the Host header has a name that is not known to be this machine's: add it with "
+		"--prometheus-host NAME, or use --prometheus-auth or --prometheus-tls\n");
 
 	return send_answer(connection, &answer);
 }
@@ -509,7 +509,9 @@ int http_open(struct http **ret_http, const struct http_config *config, struct e
 	http->config = *config;
 	visitors_init(&http->visitors);
 	host_names_find(&http->names, config->where);
-	code = read_secret(http, err);
+	code = config->hosts ? host_names_allow(&http->names, config->hosts, err) : 0;
+	if (!code)
+		code = read_secret(http, err);
 	if (!code)
 		code = read_tls(http, err);
 	if (!code)

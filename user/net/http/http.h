@@ -29,6 +29,7 @@ struct http_config {
 	const char *where;     /* ADDR:PORT, or PORT */
 	const char *auth_file; /* contains the line user:password; NULL: no authentication */
 	const char *tls_files; /* CERT,KEY; NULL: no TLS */
+	const char *hosts;     /* NAME,…: more names of ours in the Host header; NULL: none */
 	/* accept: the Accept header, or "". */
 	void (*answer)(void *ctx, const char *path, const char *accept,
 		       struct http_answer *ret_answer);
