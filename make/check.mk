@@ -74,6 +74,8 @@ format:
 small-program:
 	$(Q)$(MAKE) --no-print-directory $(GUEST_ARCH.armmp) SMALL=1 BUILD=build-arm-small
 	$(Q)arm-linux-gnueabihf-strip -o build-arm-small/mtrace-bpf.stripped build-arm-small/mtrace-bpf
+	$(Q)size=$$(stat -c %s build-arm-small/mtrace-bpf.stripped); [ $$size -lt 1048576 ] || \
+		{ echo "the program for small boards has $$size bytes, more than 1 MiB" >&2; exit 1; }
 
 # Runs only the runtime tests. PYTEST="-k exec -x" selects some, BACKEND=ptrace selects the backend.
 runtime:

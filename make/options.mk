@@ -23,6 +23,7 @@ WITH_ZSTD := 0
 WITH_TLS := 0
 WITH_HTTP := 0
 WITH_DWARF := 0
+WITH_DIFF := 0
 WITH_SECCOMP := 0
 STATIC   := 1
 CFLAGS   ?= -Os -g
@@ -31,6 +32,7 @@ STATIC   ?= 0
 # BPF programs exist for processors whose kernel types are in vmlinux/.
 WITH_BPF ?= $(if $(wildcard vmlinux/$(ARCH)),1,0)
 WITH_DWARF ?= 1
+WITH_DIFF ?= 1
 WITH_SECCOMP ?= 1
 # The shell has line editing, history and completion where the program runs on the machine that builds
 # it.

@@ -6,7 +6,7 @@
 
 LAYERS   := base api os model net scan symbol parser source report app
 
-OPTIONS  := BPF READLINE DWARF X86 SECCOMP ZSTD TLS HTTP NSS
+OPTIONS  := BPF READLINE DIFF DWARF X86 SECCOMP ZSTD TLS HTTP NSS
 
 # Tracing by BPF; without it, by ptrace only.
 WITH.BPF         := source/bpf/% source/selection.c
@@ -14,6 +14,9 @@ WITHOUT.BPF      := source/bpf/without_bpf.c
 # Line editing in the shell.
 WITH.READLINE    := app/terminal/input_readline.c
 WITHOUT.READLINE := app/terminal/input_without_readline.c
+# The comparison of two JSON reports.
+WITH.DIFF        := app/report/diff.c app/report/report_file.c app/report/json_input.c
+WITHOUT.DIFF     := app/report/without_diff.c
 # Debug information: names of inlined functions, source lines, demangled names, debuginfod.
 WITH.DWARF       := symbol/names/module_names.c symbol/names/dwarf_index.c symbol/names/debug_want.c \
 	symbol/names/demangle.c parser/client/debuginfod.c
