@@ -22,11 +22,11 @@ WITH.DWARF       := symbol/names/module_names.c symbol/names/dwarf_index.c symbo
 	symbol/names/demangle.c parser/client/debuginfod.c
 WITHOUT.DWARF    := symbol/names/without_dwarf.c symbol/names/without_demangler.c \
 	parser/client/without_debuginfod.c
-# Analysis of x86 code: exits of functions, and the words that a stopped function can still read.
+# Analysis of x86 code: exits of functions, the words that a stopped function can still read, and gates.
 WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stack_liveness.c \
-	scan/allocator/glibc_stack.c
+	scan/allocator/glibc_stack.c arch/gate.c arch/x86_gate.c
 WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c \
-	app/scan/without_stack_liveness.c scan/allocator/without_glibc_stack.c
+	app/scan/without_stack_liveness.c scan/allocator/without_glibc_stack.c arch/without_gate.c
 # The parser's sandbox: a filter by libseccomp, or our own.
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c
@@ -44,7 +44,7 @@ WITH.NSS         := net/connection/resolve.c os/account/lookup.c
 WITHOUT.NSS      := net/connection/without_resolver.c os/account/without_nss.c
 
 ALL_SOURCES := $(sort $(shell find $(LAYERS:%=user/%) -name '*.c')) $(wildcard arch/*.c)
-files_of  = $(filter $($(1):%=user/%),$(ALL_SOURCES))
+files_of  = $(filter $($(1):%=user/%) $($(1)),$(ALL_SOURCES))
 left_out  = $(if $(filter 1,$(WITH_$(1))),$(call files_of,WITHOUT.$(1)), \
 	$(filter-out $(call files_of,WITHOUT.$(1)),$(call files_of,WITH.$(1))))
 SOURCES  := $(filter-out $(foreach option,$(OPTIONS),$(call left_out,$(option))),$(ALL_SOURCES))
