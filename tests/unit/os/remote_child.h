@@ -129,8 +129,10 @@ static inline void await_count(void)
 {
 	uint64_t before = board->count;
 
-	while (board->count < before + 2)
+	while (board->count < before + 2) {
+		assert_int_equal(board->errors, 0);
 		sched_yield();
+	}
 }
 
 /* Tracing. */
