@@ -45,16 +45,18 @@ enum thread_state { THREAD_SEIZED, THREAD_STOPPED, THREAD_GONE };
 
 struct thread {
 	enum thread_state state;
-	int signal; /* to deliver when the thread continues, or 0 */
+	int status; /* of its stop, as returned by waitid */
 };
 
 struct freeze {
 	pid_t pid;
 	bool child; /* the process is our child: its exit status is not ours to take */
 	pthread_t tracer;
-	sem_t ready;   /* posted by the tracing thread: all threads have stopped, or it failed */
-	sem_t release; /* posted to the tracing thread */
-	int code;
+	sem_t ready;   /* posted by the tracing thread: it has stopped all threads, or run `run` */
+	sem_t request; /* posted to the tracing thread: call `run`, or end if it is NULL */
+	int (*run)(struct freeze *freeze, void *context);
+	void *context;
+	int code;          /* what was posted by `ready` */
 	struct error *err; /* valid until `ready` is posted */
 	struct map64 known;
 	VEC(struct thread) threads;
@@ -137,7 +139,7 @@ static bool poll_thread(struct freeze *freeze, size_t i)
 		return true;
 	}
 	thread->state = THREAD_STOPPED;
-	thread->signal = TRACEE_EVENT(info.si_status) ? 0 : info.si_status;
+	thread->status = info.si_status;
 	return true;
 }
 
@@ -161,11 +163,12 @@ static int wait_thread(struct freeze *freeze, size_t i, uint64_t deadline_ns, st
 static void let_go(struct freeze *freeze, size_t i)
 {
 	struct thread *thread = &freeze->threads.items[i];
+	int signal = TRACEE_EVENT(thread->status) ? 0 : thread->status;
 	pid_t tid = freeze->registers.items[i].tid;
 
 	if (thread->state == THREAD_GONE)
 		return;
-	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)thread->signal))
+	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal))
 		thread_died(freeze, i);
 	thread->state = THREAD_GONE;
 }
@@ -182,7 +185,7 @@ static int new_freeze(struct freeze **ret_freeze, pid_t pid, struct error *err)
 		(*ret_freeze)->pid = pid;
 		(*ret_freeze)->child = info.ppid == getpid();
 		sem_init(&(*ret_freeze)->ready, 0, 0);
-		sem_init(&(*ret_freeze)->release, 0, 0);
+		sem_init(&(*ret_freeze)->request, 0, 0);
 	}
 	proc_info_free(&info);
 	return *ret_freeze ? 0 : error_set_errno(err, -ENOMEM, "cannot stop %d", (int)pid);
@@ -258,14 +261,32 @@ static int sample_all(struct freeze *freeze, struct error *err)
 	return code;
 }
 
+static void await_post(sem_t *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+static void serve_requests(struct freeze *freeze)
+{
+	for (;;) {
+		await_post(&freeze->request);
+		if (!freeze->run)
+			break;
+		freeze->code = freeze->run(freeze, freeze->context);
+		sem_post(&freeze->ready);
+	}
+}
+
 static void *trace_stopped(void *argument)
 {
 	struct freeze *freeze = argument;
+	int code = stop_and_read(freeze, freeze->err);
 
-	freeze->code = stop_and_read(freeze, freeze->err);
+	freeze->code = code;
 	sem_post(&freeze->ready);
-	while (!freeze->code && sem_wait(&freeze->release))
-		;
+	if (!code)
+		serve_requests(freeze);
 	for (size_t i = 0; i < freeze->threads.count; i++)
 		let_go(freeze, i);
 	return NULL;
@@ -290,7 +311,7 @@ static void free_freeze(struct freeze *freeze)
 	vec_free(&freeze->threads);
 	map64_free(&freeze->known);
 	sem_destroy(&freeze->ready);
-	sem_destroy(&freeze->release);
+	sem_destroy(&freeze->request);
 	free(freeze);
 }
 
@@ -307,8 +328,7 @@ static int start(struct freeze **ret_freeze, pid_t pid, void *(*trace)(void *), 
 		free_freeze(freeze);
 		return error_set_errno(err, code, "cannot stop %d", (int)pid);
 	}
-	while (sem_wait(&freeze->ready))
-		;
+	await_post(&freeze->ready);
 	code = freeze->code;
 	if (code)
 		freeze_release(freeze);
@@ -333,11 +353,29 @@ const struct thread_registers *freeze_threads(const struct freeze *freeze, size_
 	return freeze->registers.items;
 }
 
+int freeze_run(struct freeze *freeze, int (*run)(struct freeze *freeze, void *context),
+	       void *context)
+{
+	freeze->run = run;
+	freeze->context = context;
+	sem_post(&freeze->request);
+	await_post(&freeze->ready);
+	return freeze->code;
+}
+
+int *freeze_status(struct freeze *freeze, size_t i)
+{
+	struct thread *thread = &freeze->threads.items[i];
+
+	return thread->state == THREAD_STOPPED ? &thread->status : NULL;
+}
+
 void freeze_release(struct freeze *freeze)
 {
 	if (!freeze)
 		return;
-	sem_post(&freeze->release);
+	freeze->run = NULL;
+	sem_post(&freeze->request);
 	pthread_join(freeze->tracer, NULL);
 	free_freeze(freeze);
 }

@@ -34,6 +34,20 @@ struct freeze;
 int freeze_stop(struct freeze **ret_freeze, pid_t pid, struct error *err);
 /* The registers of all threads. Valid until freeze_release. */
 const struct thread_registers *freeze_threads(const struct freeze *freeze, size_t *ret_count);
+
+/*
+ * Calls run() on the thread that traces the process, the only one that can use ptrace on it, and
+ * waits for it. Returns what run() returns.
+ */
+int freeze_run(struct freeze *freeze, int (*run)(struct freeze *freeze, void *context),
+	       void *context);
+/*
+ * For run(): the status of the stop of a thread (the index is that in freeze_threads), as returned
+ * by waitid. It decides how the thread continues: code that continues and stops it again updates it
+ * (remote_call.h does). NULL if the thread has exited. Valid until freeze_release.
+ */
+int *freeze_status(struct freeze *freeze, size_t i);
+
 /* Continues the process and frees the freeze. NULL is fine. */
 void freeze_release(struct freeze *freeze);
 

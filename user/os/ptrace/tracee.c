@@ -153,15 +153,25 @@ static char *read_task(pid_t pid, pid_t tid, const char *file)
 	return procfs_read(pid, name, &text, &size) ? NULL : text;
 }
 
-pid_t tracee_tracer(pid_t pid, pid_t tid)
+/* Returns the number after "\nName:" in the thread's status; 0 if it has none or is gone. */
+static int status_number(pid_t pid, pid_t tid, const char *key)
 {
-	static const char key[] = "\nTracerPid:";
 	char *text = read_task(pid, tid, "status");
 	const char *found = text ? strstr(text, key) : NULL;
-	pid_t tracer = found ? atoi(found + strlen(key)) : 0;
+	int number = found ? atoi(found + strlen(key)) : 0;
 
 	free(text);
-	return tracer;
+	return number;
+}
+
+pid_t tracee_tracer(pid_t pid, pid_t tid)
+{
+	return status_number(pid, tid, "\nTracerPid:");
+}
+
+bool tracee_has_seccomp(pid_t pid, pid_t tid)
+{
+	return status_number(pid, tid, "\nSeccomp:") > 0;
 }
 
 /* Parses "tid (comm) state …". Returns '\0' if the thread is gone. */

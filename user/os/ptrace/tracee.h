@@ -38,6 +38,9 @@ bool tracee_is_dead(pid_t pid, pid_t tid);
 bool tracee_is_stopped(pid_t pid, pid_t tid);
 /* Returns the tracer of the thread; 0 if it has none or is gone. */
 pid_t tracee_tracer(pid_t pid, pid_t tid);
+/* Returns true if a seccomp filter or strict mode restricts the thread. Kernels without seccomp do
+ * not say. */
+bool tracee_has_seccomp(pid_t pid, pid_t tid);
 /* Sets *err to the reason why PTRACE_SEIZE failed. Returns `code`. */
 int tracee_refuse(pid_t pid, pid_t tid, int code, struct error *err);
 
