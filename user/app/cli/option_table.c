@@ -47,8 +47,7 @@ static const struct option_row option_rows[] = {
 	 "100",
 	 set_max_overhead},
 	{'\0', GROUP_RECORD, "abort-over", "PERCENT",
-	 "detach at once if tracing takes more than PERCENT\nof the traced programs' CPU time, 0.1 "
-	 "to 100",
+	 "detach at once if tracing takes more of the\ntraced programs' CPU time, 0.1 to 100",
 	 set_abort_over},
 	{'\0', GROUP_RECORD, "min-size", "BYTES", "ignore smaller allocations", set_min_size},
 	{'\0', GROUP_RECORD, "max-size", "BYTES", "ignore larger allocations", set_max_size},
