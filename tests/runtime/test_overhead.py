@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""--max-overhead, and the tracer's own cost as reported by -v. Tests wait for decisions, never for
-a fixed time."""
+"""--max-overhead, --abort-over, and the tracer's own cost as reported after the attach and by -v.
+Tests wait for decisions, never for a fixed time."""
 
 import json
 import os
@@ -9,9 +9,10 @@ import subprocess
 
 import pytest
 
-from harness import MTRACE, TIMEOUT, Deadline, Result, launch, mtrace, one_line, target
+from harness import (MTRACE, TIMEOUT, Deadline, Lines, Result, Running, Steady, Tracer, await_libc_code,
+                     launch, libc_code, mtrace, one_line, target)
 from machine import need
-from report import assert_sites
+from report import assert_sites, difference
 from test_sampling import assert_estimates, assert_sound, data_of, sums
 
 
@@ -159,10 +160,121 @@ def test_overhead_includes_exited_children(way, tmp_path):
     assert 0 < result.document["overhead"]["ppm"]
 
 
-@pytest.mark.parametrize("option", ["--max-overhead=5", "-v"])
+COST = re.compile(r"tracing takes [0-9.]+% of the traced processes' CPU time at [0-9.,]+( million)? calls/s")
+
+
+class Abort(Lines):
+    """A trace that is expected to end by --abort-over, without a report."""
+
+    def __init__(self, directory, *arguments):
+        need("bpf")
+        self.path = os.path.join(directory, "none.json")
+        super().__init__("--format", "json", "-o", self.path, *arguments)
+
+    def assert_aborted(self, percent):
+        line = self.wait_for("detached because of --abort-over")
+        assert f"--abort-over {percent}: " in line and COST.search(line), line
+        assert self.process.wait(TIMEOUT) == 123
+        assert not os.path.exists(self.path)
+
+
+class Allocating(Running):
+    """A program that only allocates, and later prints what it did."""
+
+    def __init__(self):
+        super().__init__([target("mixed"), "0"], stdin=subprocess.PIPE)
+
+    def end(self):
+        stdout, _ = self.process.communicate(timeout=TIMEOUT)
+        assert self.process.returncode == 0
+        return json.loads(stdout)
+
+
+@pytest.mark.parametrize("options", [(), ("-f",), ("-a",), ("--sample", "512k"),
+                                     ("--max-overhead", "0.2")])
+def test_abort_over_detaches_from_a_process(options, tmp_path):
+    """The process continues without probes."""
+    with Allocating() as program:
+        await_libc(program.pid)
+        code = libc_code(program.pid)
+        with Abort(str(tmp_path), "--abort-over", "0.1", *options, "-p", str(program.pid)) as abort:
+            abort.assert_aborted("0.1")
+        await_libc_code(program.pid, code)
+        assert program.end()["sites"]
+
+
+def await_libc(pid):
+    """Wait until a new process has mapped its C library."""
+    while libc_code(pid) is None:
+        pass
+
+
+@pytest.mark.parametrize("options", [(), ("-f",), ("-q",)])
+def test_abort_over_lets_a_launched_program_run(options, tmp_path):
+    """mtrace-bpf waits for it, and its status shows that nothing was traced to the end."""
+    with Hot(str(tmp_path), "--abort-over", "0.1", *options) as hot:
+        hot.wait_for("detached because of --abort-over 0.1")
+        if "-q" not in options:
+            hot.wait_for("keeps running, untraced")
+        stdout, _ = hot.process.communicate(timeout=2 * TIMEOUT)
+    assert hot.process.returncode == 123 and json.loads(stdout)["sites"]
+    assert not os.path.exists(hot.path)
+
+
+@pytest.mark.whole_machine
+def test_abort_over_with_all_processes(tmp_path):
+    with Allocating() as program:
+        with Abort(str(tmp_path), "--abort-over", "0.1", "--comm", "mixed") as abort:
+            line = abort.wait_for("detached because of --abort-over 0.1")
+            assert abort.process.wait(TIMEOUT) == 123, line
+        assert program.end()["sites"]
+
+
+def test_abort_over_keeps_a_recording(tmp_path):
+    recording = str(tmp_path / "t.rec")
+    with Allocating() as program:
+        with Abort(str(tmp_path), "--abort-over", "1", "--record", recording, "-p",
+                   str(program.pid)) as abort:
+            abort.wait_for("detached because of --abort-over 1:")
+            assert abort.process.wait(TIMEOUT) == 123
+    assert "total" in mtrace("report", recording).stdout
+
+
+def test_abort_over_keeps_tracing_an_idle_process(tmp_path):
+    need("bpf")
+    with Steady() as steady:
+        before = steady.tell()
+        with Tracer(str(tmp_path), steady.pid, options=("--abort-over", "50")) as tracer:
+            after = steady.tell("w")
+            result = tracer.stop()
+        assert result.status == 0, result.stderr
+        assert "detached" not in result.stderr
+        assert_sites(result.process, difference(after, before))
+
+
+def test_abort_over_100_percent_is_never_exceeded(tmp_path):
+    with Hot(str(tmp_path), "--abort-over", "100") as hot:
+        hot.wait_for("tracing takes")
+        result = hot.end()
+    assert result.document["overhead"]["measurements"] == 1
+    assert_sites(result.process, result.truth)
+
+
+def test_cost_is_reported_once_after_the_start(tmp_path):
+    """By default nothing else is measured, and the report is as without a measurement."""
+    with Hot(str(tmp_path)) as hot:
+        hot.wait_for("tracing takes")
+        assert COST.search(hot.log[-1])
+        result = hot.end()
+    assert result.stderr.count("tracing takes") == 1
+    assert "overhead" not in result.document
+    assert_sites(result.process, result.truth)
+
+
+@pytest.mark.parametrize("option", ["--max-overhead=5", "--abort-over=5", "-v"])
 def test_overhead_needs_the_privilege_to_measure(option, tmp_path):
     """Without the privilege to measure, -v prints a warning and tracing continues; --max-overhead
-    fails."""
+    and --abort-over fail."""
     need("bpf", "root", "setpriv", "uprobes")
     result = subprocess.run(["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin",
                              MTRACE, "-o", str(tmp_path / "report.txt"), option, "true"],
@@ -175,7 +287,9 @@ def test_overhead_needs_the_privilege_to_measure(option, tmp_path):
 @pytest.mark.parametrize("options", [("--max-overhead", "0"), ("--max-overhead", "101"),
                                      ("--max-overhead", "x"), ("--max-overhead", "nan"),
                                      ("--max-overhead", "5", "-S"),
-                                     ("--max-overhead", "5", "--backend", "ptrace")])
+                                     ("--max-overhead", "5", "--backend", "ptrace"),
+                                     ("--abort-over", "0"), ("--abort-over", "101"),
+                                     ("--abort-over", "5", "--backend", "ptrace")])
 def test_invalid_budget(options):
     result = mtrace(*options, "true")
     assert result.status == 2

@@ -67,6 +67,9 @@ struct source_cost {
 	uint64_t program_ns; /* in BPF programs; the rest is spent in breakpoints */
 	uint64_t floor_ns;   /* what would remain if nothing were recorded */
 	uint64_t hits;       /* of breakpoints */
+	uint64_t calls;      /* of traced functions, nested ones included */
+	uint64_t wall_ns;    /* length of the window */
+	bool of_all;         /* cpu_ns is that of all processes */
 	struct cost_of_program programs[COST_PROGRAMS]; /* names are valid as long as the source */
 	size_t program_count;
 };

@@ -222,6 +222,14 @@ static bool has_numbered_file(const struct options *options)
 }
 
 /* Rejects options that are valid alone but not together. */
+/* An option that cannot be obeyed without measuring the cost of tracing, or NULL. */
+static const char *measured_option(const struct options *options)
+{
+	if (options->max_overhead_ppm)
+		return "--max-overhead";
+	return options->abort_over_ppm ? "--abort-over" : NULL;
+}
+
 static int contradictions_check(const struct options *options, struct error *err)
 {
 	if (options->pids.count && options->program)
@@ -255,10 +263,11 @@ static int contradictions_check(const struct options *options, struct error *err
 			err, -EINVAL,
 			"--sanity checks every free and needs every allocation: not valid with "
 			"--sample, --max-overhead, --min-size or --max-size");
-	if (options->max_overhead_ppm && options->backend == BACKEND_PTRACE)
+	if (measured_option(options) && options->backend == BACKEND_PTRACE)
 		return error_set(err, -EINVAL,
-				 "--max-overhead needs BPF: with ptrace each call stops the "
-				 "thread, sampled or not");
+				 "%s needs BPF: with ptrace each call stops the thread, sampled "
+				 "or not",
+				 measured_option(options));
 	if (options->alloc_filter.max_size &&
 	    options->alloc_filter.max_size < options->alloc_filter.min_size)
 		return error_set(err, -EINVAL, "--max-size is below --min-size: nothing to trace");

@@ -541,7 +541,7 @@ SETTER(set_sample)
 #define PPM_PER_PERCENT 10000.0
 #define PERCENT_LEAST   0.1
 
-SETTER(set_max_overhead)
+static int share_parse(const char *argument, uint32_t *ret_ppm, struct error *err)
 {
 	char *end = NULL;
 	double percent = strtod(argument, &end);
@@ -550,8 +550,18 @@ SETTER(set_max_overhead)
 	    percent > 100)
 		return error_set(err, -EINVAL, "\"%s\" is not a percentage from 0.1 to 100",
 				 argument);
-	options->max_overhead_ppm = (uint32_t)(percent * PPM_PER_PERCENT);
+	*ret_ppm = (uint32_t)(percent * PPM_PER_PERCENT);
 	return 0;
+}
+
+SETTER(set_max_overhead)
+{
+	return share_parse(argument, &options->max_overhead_ppm, err);
+}
+
+SETTER(set_abort_over)
+{
+	return share_parse(argument, &options->abort_over_ppm, err);
 }
 
 static int size_parse(const char *argument, uint64_t *ret_bytes, struct error *err)

@@ -46,6 +46,9 @@ static const struct option_row option_rows[] = {
 	 "sample so that tracing takes at most PERCENT of\nthe traced programs' CPU time, 0.1 to "
 	 "100",
 	 set_max_overhead},
+	{'\0', GROUP_RECORD, "abort-over", "PERCENT",
+	 "detach at once if tracing takes more of the\ntraced programs' CPU time, 0.1 to 100",
+	 set_abort_over},
 	{'\0', GROUP_RECORD, "min-size", "BYTES", "ignore smaller allocations", set_min_size},
 	{'\0', GROUP_RECORD, "max-size", "BYTES", "ignore larger allocations", set_max_size},
 	{'\0', GROUP_RECORD, "buffer", "BYTES", "ring buffer, 64k to 1g (16m)", set_buffer},

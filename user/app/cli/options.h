@@ -69,7 +69,9 @@ struct options {
 	uint64_t buffer_bytes;            /* 0: default */
 	struct alloc_filter alloc_filter; /* which heap calls are recorded */
 	uint64_t max_memory;              /* of this program, in bytes; 0: what is available */
-	uint32_t max_overhead_ppm; /* of the traced processes' CPU time, per million; 0: no limit */
+	/* Of the traced processes' CPU time, per million; 0: no limit. */
+	uint32_t max_overhead_ppm;
+	uint32_t abort_over_ppm; /* detach if the first measurement is above */
 
 	bool scan;              /* scan at the end */
 	uint64_t scan_every_ns; /* 0: no scans before the end */

@@ -8,30 +8,39 @@
 #include <string.h>
 
 #include "app/session/budget.h"
+#include "app/session/start_cost.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "source/alloc_filter.h"
 
 #define TICK_NS   (100 * 1000000ULL) /* length of a window */
 #define PERIOD    10                 /* ticks from one window to the next … */
-#define LEISURE   100                /* … without a budget */
+#define LEISURE   100                /* … if nothing depends on it */
 #define LINE_SIZE 1024
 #define LEAST_NS  (1 * 1000000ULL) /* windows with less CPU time are not used */
+#define SETTLE    5 /* windows in which sampling may follow the budget at the start */
 
 struct overhead {
-	struct session *session;
-	struct loop *loop;
+	struct overhead_config config;
 	struct loop_watch *on_tick;
 	struct budget budget;
 	uint64_t ticks;
-	bool open;     /* a window is open */
-	bool hopeless; /* reported already */
-	bool failed;   /* same */
+	uint64_t next;    /* tick of the next window */
+	uint32_t settled; /* usable windows so far, while the cost at the start is not known yet */
+	bool started;     /* it is known */
+	bool open;        /* a window is open */
+	bool hopeless;    /* reported already */
+	bool failed;      /* same */
 };
 
 static bool has_budget(const struct overhead *overhead)
 {
 	return overhead->budget.most_ppm != 0;
+}
+
+static const struct options *options_of(const struct overhead *overhead)
+{
+	return overhead->config.session->report.options;
 }
 
 static uint32_t ppm(double share)
@@ -43,7 +52,7 @@ static uint64_t mean_of(const struct overhead *overhead)
 {
 	uint32_t drawn = overhead->budget.drawn;
 
-	return drawn ? sample_mean_at(overhead->session->model_config.sample, drawn - 1) : 0;
+	return drawn ? sample_mean_at(overhead->config.session->model_config.sample, drawn - 1) : 0;
 }
 
 static void log_hopeless(struct overhead *overhead, const struct budget_cost *cost)
@@ -98,7 +107,7 @@ static void log_change(const struct overhead *overhead, const struct budget_cost
 static void note(struct overhead *overhead, const struct source_cost *cost,
 		 const struct budget_cost *share)
 {
-	struct snapshot_overhead *report = &overhead->session->overhead;
+	struct snapshot_overhead *report = &overhead->config.session->overhead;
 
 	report->measured++;
 	report->cost_ppm = ppm(share->all);
@@ -109,22 +118,93 @@ static void note(struct overhead *overhead, const struct source_cost *cost,
 	report->hopeless = has_budget(overhead) && budget_is_hopeless(&overhead->budget, share);
 }
 
+static void overhead_stop(struct overhead *overhead)
+{
+	loop_remove(overhead->config.loop, overhead->on_tick);
+	overhead->on_tick = NULL;
+}
+
+static double abort_share(const struct overhead *overhead)
+{
+	return (double)options_of(overhead)->abort_over_ppm / PPM_ALL;
+}
+
+static void start_abort(struct overhead *overhead, const struct start_cost *cost)
+{
+	char text[START_COST_SIZE];
+
+	log_error("detached because of --abort-over %g: %s", 100 * abort_share(overhead),
+		  start_cost_text(cost, text));
+	overhead_stop(overhead);
+	overhead->config.abort(overhead->config.ctx);
+}
+
+/* With a budget, the user has chosen the cost already. */
+static void start_report(const struct overhead *overhead, const struct start_cost *cost)
+{
+	char text[START_COST_SIZE];
+
+	if (start_cost_is_high(cost) && !has_budget(overhead))
+		log_warn("%s", start_cost_text(cost, text));
+	else
+		log_info("%s", start_cost_text(cost, text));
+}
+
+/*
+ * The first usable window. With a budget, that is the first one for which sampling was not changed,
+ * because --abort-over means the cost with sampling; windows follow each other until then.
+ */
+static void start_evaluate(struct overhead *overhead, const struct source_cost *window,
+			   bool sampling_changed)
+{
+	const struct options *options = options_of(overhead);
+	struct start_cost cost = start_cost_of(window);
+
+	overhead->settled++;
+	cost.samples = overhead->budget.drawn || has_budget(overhead);
+	cost.complete = options->sanity;
+	if (sampling_changed && overhead->settled < SETTLE) {
+		overhead->next = overhead->ticks;
+		return;
+	}
+	overhead->started = true;
+	if (options->abort_over_ppm && cost.all > abort_share(overhead))
+		start_abort(overhead, &cost);
+	else
+		start_report(overhead, &cost);
+}
+
+/* Returns true if sampling changed. */
+static bool budget_follow(struct overhead *overhead, const struct budget_cost *share)
+{
+	struct source *source = overhead->config.session->source;
+
+	log_hopeless(overhead, share);
+	if (!has_budget(overhead) || !budget_decide(&overhead->budget, share))
+		return false;
+	source->ops->draw(source, overhead->budget.drawn);
+	log_change(overhead, share);
+	return true;
+}
+
 static void evaluate(struct overhead *overhead, const struct source_cost *cost)
 {
-	const struct source *source = overhead->session->source;
+	const struct session *session = overhead->config.session;
 	double all = cost->cpu_ns >= LEAST_NS ? (double)cost->cpu_ns : 0;
 	struct budget_cost share;
+	bool changed;
 
 	if (all == 0)
 		return;
 	share = (struct budget_cost){(double)cost->cost_ns / all, (double)cost->floor_ns / all};
 	log_programs(overhead, cost);
-	log_hopeless(overhead, &share);
-	if (has_budget(overhead) && budget_decide(&overhead->budget, &share)) {
-		source->ops->draw(overhead->session->source, overhead->budget.drawn);
-		log_change(overhead, &share);
-	}
-	note(overhead, cost, &share);
+	changed = budget_follow(overhead, &share);
+	if (session->measures || options_of(overhead)->abort_over_ppm)
+		note(overhead, cost, &share);
+	if (!overhead->started)
+		start_evaluate(overhead, cost, changed);
+	if (overhead->started && !session->measures)
+		overhead_stop(overhead);
 }
 
 /*
@@ -134,24 +214,30 @@ static void evaluate(struct overhead *overhead, const struct source_cost *cost)
 static void fail(struct overhead *overhead, int code)
 {
 	if (code == -EOPNOTSUPP) {
-		loop_remove(overhead->loop, overhead->on_tick);
-		overhead->on_tick = NULL;
+		overhead_stop(overhead);
 	} else if (!overhead->failed) {
 		log_warn("can no longer measure the overhead of tracing: %s", strerror(-code));
 		overhead->failed = true;
 	}
 }
 
+/* In ticks. */
+static uint64_t period_of(const struct overhead *overhead)
+{
+	bool awaited = !overhead->started && options_of(overhead)->abort_over_ppm;
+
+	return has_budget(overhead) || awaited ? PERIOD : LEISURE;
+}
+
 static void on_tick(void *ctx, uint32_t what)
 {
 	struct overhead *overhead = ctx;
-	struct source *source = overhead->session->source;
-	uint64_t period = has_budget(overhead) ? PERIOD : LEISURE;
+	struct source *source = overhead->config.session->source;
 	struct source_cost cost;
 	int code;
 
 	(void)what;
-	session_drain(overhead->session); /* call counters are up to date */
+	session_drain(overhead->config.session); /* call counters are up to date */
 	if (overhead->open) {
 		code = source->ops->cost_end(source, &cost);
 		overhead->open = code == -EAGAIN;
@@ -159,7 +245,8 @@ static void on_tick(void *ctx, uint32_t what)
 			fail(overhead, code);
 		else if (!code)
 			evaluate(overhead, &cost);
-	} else if (overhead->ticks % period == 0) {
+	} else if (overhead->ticks >= overhead->next) {
+		overhead->next = overhead->ticks + period_of(overhead);
 		code = source->ops->cost_begin(source);
 		if (code)
 			fail(overhead, code);
@@ -168,31 +255,28 @@ static void on_tick(void *ctx, uint32_t what)
 	overhead->ticks++;
 }
 
-static int overhead_start(struct overhead *overhead, struct error *err)
+int overhead_start(struct overhead *overhead)
 {
-	int code =
-		loop_add_timer(overhead->loop, 0, TICK_NS, on_tick, overhead, &overhead->on_tick);
-
-	return code ? error_set_errno(err, code, "cannot measure the overhead of tracing") : 0;
+	return overhead ? loop_add_timer(overhead->config.loop, 0, TICK_NS, on_tick, overhead,
+					 &overhead->on_tick)
+			: 0;
 }
 
-int overhead_open(struct overhead **ret_overhead, struct session *session, struct loop *loop,
+int overhead_open(struct overhead **ret_overhead, const struct overhead_config *config,
 		  struct error *err)
 {
+	struct session *session = config->session;
 	const struct options *options = session->report.options;
-	const struct source *source = session->source;
 	struct overhead *overhead;
-	int code;
 
 	*ret_overhead = NULL;
-	if (!source->ops->cost_begin || (!options->max_overhead_ppm && !session->measures))
+	if (!session->source->ops->cost_begin)
 		return 0;
 	overhead = calloc(1, sizeof(*overhead));
 	if (!overhead)
 		return error_set(err, -ENOMEM, "out of memory");
 	*overhead = (struct overhead){
-		.session = session,
-		.loop = loop,
+		.config = *config,
 		.budget = {.most_ppm = options->max_overhead_ppm,
 			   .least = alloc_filter_samples_at_first(&options->alloc_filter),
 			   .most = SAMPLE_LEVELS},
@@ -200,11 +284,6 @@ int overhead_open(struct overhead **ret_overhead, struct session *session, struc
 	overhead->budget.drawn = overhead->budget.least;
 	session->overhead = (struct snapshot_overhead){.budget_ppm = options->max_overhead_ppm,
 						       .mean = mean_of(overhead)};
-	code = overhead_start(overhead, err);
-	if (code) {
-		overhead_close(overhead);
-		return code;
-	}
 	*ret_overhead = overhead;
 	return 0;
 }
@@ -213,6 +292,6 @@ void overhead_close(struct overhead *overhead)
 {
 	if (!overhead)
 		return;
-	loop_remove(overhead->loop, overhead->on_tick);
+	loop_remove(overhead->config.loop, overhead->on_tick);
 	free(overhead);
 }

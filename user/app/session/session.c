@@ -168,6 +168,7 @@ static uint64_t buffer_bytes(const struct options *options)
 
 static int source_open(struct session *session, const struct options *options, struct error *err)
 {
+	bool must_measure = options->max_overhead_ppm || options->abort_over_ppm;
 	struct source_config config = {
 		.modules = session->modules,
 		.parser = session->parser,
@@ -180,8 +181,8 @@ static int source_open(struct session *session, const struct options *options, s
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
 		.alloc_filter = options->alloc_filter,
-		.measures = options->verbose || options->max_overhead_ppm,
-		.must_measure = options->max_overhead_ppm != 0,
+		.measures = !options->quiet || must_measure,
+		.must_measure = must_measure,
 		.holds_exits = options->scan,
 		.pairing = options->pairing,
 		.scope = options->system   ? SCOPE_SYSTEM
@@ -192,7 +193,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.ctx = session,
 	};
 
-	session->measures = config.measures;
+	session->measures = options->verbose || options->max_overhead_ppm;
 	return backend_open(session, &config, options->backend, err);
 }
 

@@ -183,6 +183,9 @@ static int launch_follow(struct trace *trace, int *ret_signal)
 	scanner_close(&trace->scanner);
 	status = trace_status(trace, EXIT_DONE);
 	session_close(&trace->session);
+	if (trace->end == END_OVERHEAD && !trace->reaped)
+		log_warn("%s (%d) keeps running, untraced: waiting for its exit", trace->name,
+			 (int)trace->launch.pid);
 	if (trace->end != END_SIGNAL && trace->end != END_QUIT)
 		launch_wait(trace);
 	if (trace->end == END_QUIT && !trace->reaped)

@@ -80,6 +80,7 @@ static const struct option_field fields[] = {
 	FIELD("backend", backend, false),
 	FIELD("buffer", buffer_bytes, false),
 	FIELD("max-overhead", max_overhead_ppm, false),
+	FIELD("abort-over", abort_over_ppm, false),
 	FIELD("max-memory", max_memory, false),
 	FIELD("scan", scan, false),
 	FIELD("scan-every", scan_every_ns, false),

@@ -115,6 +115,11 @@ int trace_await_client(struct trace *trace, struct error *err)
 	return serve_await(trace->session.serve, trace->interrupts.fd, err);
 }
 
+static void on_abort(void *ctx)
+{
+	trace_stop(ctx, END_OVERHEAD);
+}
+
 int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard_fd,
 		  struct error *err)
 {
@@ -132,7 +137,12 @@ int trace_prepare(struct trace *trace, pid_t pid, const char *what, int standard
 	if (!code)
 		code = scanner_open(&trace->scanner, &trace->session, trace->loop, &reason);
 	if (!code)
-		code = overhead_open(&trace->overhead, &trace->session, trace->loop, &reason);
+		code = overhead_open(&trace->overhead,
+				     &(struct overhead_config){.session = &trace->session,
+							       .loop = trace->loop,
+							       .abort = on_abort,
+							       .ctx = trace},
+				     &reason);
 	if (code)
 		return trace_refuse(err, what, &reason);
 	return metrics_open(&trace->metrics, &trace->session, trace->loop, err);
@@ -235,6 +245,8 @@ static int trace_watch(struct trace *trace)
 		code = loop_add_timer(loop, POLL_NS, POLL_NS, on_events, trace, NULL);
 	if (!code)
 		code = loop_add_fd(loop, trace->interrupts.fd, EPOLLIN, on_interrupt, trace, NULL);
+	if (!code)
+		code = overhead_start(trace->overhead);
 	return code ? code : trace_watch_interval(trace);
 }
 
@@ -279,6 +291,8 @@ int trace_status(const struct trace *trace, int status)
 
 	if (trace->failures)
 		return EXIT_CANNOT;
+	if (trace->end == END_OVERHEAD)
+		return EXIT_ABORTED;
 	return wanted && (trace->session.leaks || trace->session.errors) ? wanted : status;
 }
 
@@ -294,11 +308,26 @@ bool trace_wants_report(const struct options *options)
 	return false;
 }
 
+/* Removes the probes before anything else. A recording remains, with what was traced. */
+static int trace_abort(struct trace *trace)
+{
+	int code;
+
+	session_detach(&trace->session);
+	scanner_close(&trace->scanner);
+	interrupts_release(&trace->interrupts);
+	code = session_end_recording(&trace->session) ? -EIO : 0;
+	serve_linger(trace->session.serve, false);
+	return code ? code : trace->session.failure;
+}
+
 int trace_finish(struct trace *trace)
 {
 	struct error err;
 	int code, written;
 
+	if (trace->end == END_OVERHEAD)
+		return trace_abort(trace);
 	grant_requests(trace);
 	if (trace->options->scan || !interrupts_postpone(&trace->interrupts))
 		interrupts_release(&trace->interrupts);

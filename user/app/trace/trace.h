@@ -17,8 +17,12 @@
  * signal other than ^C. A launched program is then in the background and receives all signals from
  * us; if it is still running at the end, it keeps running.
  *
- * Then the last leak scan follows, if requested, the probes are removed, and the report is made
- * while the program already runs at full speed. From there on, a signal ends mtrace-bpf at once.
+ * A trace that costs more than --abort-over allows ends without a scan or a report. CMD keeps
+ * running, and mtrace-bpf exits after it.
+ *
+ * Otherwise the last leak scan follows, if requested, the probes are removed, and the report is
+ * made while the program already runs at full speed. From there on, a signal ends mtrace-bpf at
+ * once.
  */
 #ifndef MTRACE_APP_TRACE_TRACE_H
 #define MTRACE_APP_TRACE_TRACE_H
@@ -40,6 +44,7 @@ enum trace_end {
 	END_QUIT,     /* quit in the shell, or the end of its input */
 	END_COUNT,    /* --count reports were made, except the last one */
 	END_ASKED,    /* a client asked for it */
+	END_OVERHEAD, /* tracing costs more than --abort-over allows */
 	END_FAILURE,  /* the source or the model failed */
 };
 

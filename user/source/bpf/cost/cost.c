@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "mtrace.skel.h"
+#include "os/process/proc.h"
 #include "source/bpf/cost/calibrate.h"
 #include "source/bpf/cost/reading.h"
 #include "source/bpf/cost/spent.h"
@@ -34,6 +35,7 @@ struct bpf_cost {
 	const struct mtrace_bpf *exits; /* its programs are counted, too */
 	int stats;                      /* runs are counted while this is open; -1: no window */
 	uint64_t calls;                 /* calls that had returned when the window was opened */
+	uint64_t begun_ns;              /* when that was, CLOCK_MONOTONIC */
 	struct spent spent;
 	struct source_cost sum; /* of a finished window, without the CPU time */
 };
@@ -45,7 +47,8 @@ static const struct {
 } hits[] = {
 	{"call_session", COST_BOTH},   {"call_return", COST_RETURN}, {"task_fork", COST_NO_HIT},
 	{"task_exec", COST_NO_HIT},    {"task_exit", COST_NO_HIT},   {"count_users", COST_NO_HIT},
-	{"file_key_ask", COST_NO_HIT},
+	{"file_key_ask", COST_NO_HIT}, {"call_exit", COST_HOOK},     {"call_throw", COST_HOOK},
+	{"call_operator", COST_HOOK},  {"link_map", COST_HOOK},      {"thread_exits", COST_HOOK},
 };
 
 static enum cost_hit hit_of(const struct bpf_program *program)
@@ -150,6 +153,7 @@ int bpf_cost_begin(struct source *source)
 		(void)cost_read(cost->programs[i].program, &cost->programs[i].begun);
 	}
 	cost->calls = bpf->calls_recorded;
+	cost->begun_ns = clock_now_ns();
 	spent_begin(bpf, &cost->spent);
 	return 0;
 }
@@ -171,6 +175,8 @@ static void cost_add(const struct bpf_cost *cost, const struct counted *counted,
 	double all = traps + (double)passed->ns;
 
 	sum->hits += entries + returns;
+	if (counted->hit == COST_ENTRY || counted->hit == COST_BOTH)
+		sum->calls += entries;
 	sum->program_ns += passed->ns;
 	sum->cost_ns += (uint64_t)all;
 	sum->floor_ns += (uint64_t)(floor < all ? floor : all);
@@ -192,7 +198,9 @@ static void floor_correct(const struct bpf_cost *cost, uint64_t recorded, struct
 static int window_close(struct trace_source *bpf, struct source_cost *ret_sum)
 {
 	struct bpf_cost *cost = bpf->cost;
-	struct source_cost sum = {.program_count = cost->count};
+	struct source_cost sum = {.program_count = cost->count,
+				  .wall_ns = clock_now_ns() - cost->begun_ns,
+				  .of_all = bpf->prober->everybody};
 	struct cost_reading now[COST_PROGRAMS] = {0};
 	uint64_t recorded = bpf->calls_recorded - cost->calls;
 	int err = 0;

@@ -25,6 +25,7 @@ struct mtrace_bpf;
 enum cost_hit {
 	COST_NO_HIT, /* a tracepoint */
 	COST_ENTRY,
+	COST_HOOK, /* not the entry of an allocator function; costs the same */
 	COST_RETURN,
 	COST_BOTH, /* a session: also run at the return of a recorded call */
 };
