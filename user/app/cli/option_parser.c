@@ -221,7 +221,6 @@ static bool has_numbered_file(const struct options *options)
 	return false;
 }
 
-/* Rejects options that are valid alone but not together. */
 /* An option that cannot be obeyed without measuring the cost of tracing, or NULL. */
 static const char *measured_option(const struct options *options)
 {
@@ -230,6 +229,7 @@ static const char *measured_option(const struct options *options)
 	return options->abort_over_ppm ? "--abort-over" : NULL;
 }
 
+/* Rejects options that are valid alone but not together. */
 static int contradictions_check(const struct options *options, struct error *err)
 {
 	if (options->pids.count && options->program)

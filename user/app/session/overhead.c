@@ -13,12 +13,13 @@
 #include "base/units.h"
 #include "source/alloc_filter.h"
 
-#define TICK_NS   (100 * 1000000ULL) /* length of a window */
-#define PERIOD    10                 /* ticks from one window to the next … */
-#define LEISURE   100                /* … if nothing depends on it */
-#define LINE_SIZE 1024
-#define LEAST_NS  (1 * 1000000ULL) /* windows with less CPU time are not used */
-#define SETTLE    5 /* windows in which sampling may follow the budget at the start */
+#define TICK_NS      (100 * 1000000ULL) /* length of a window */
+#define PERIOD       10                 /* ticks from one window to the next … */
+#define LEISURE      100                /* … if nothing depends on it */
+#define LINE_SIZE    1024
+#define LEAST_NS     (1 * 1000000ULL) /* windows with less CPU time are not used */
+#define WINDOWS_MOST 3                /* if nothing depends on it, and all processes are idle */
+#define SETTLE       5 /* windows in which sampling may follow the budget at the start */
 
 struct overhead {
 	struct overhead_config config;
@@ -26,6 +27,7 @@ struct overhead {
 	struct budget budget;
 	uint64_t ticks;
 	uint64_t next;    /* tick of the next window */
+	uint64_t windows; /* number of windows so far */
 	uint32_t settled; /* usable windows so far, while the cost at the start is not known yet */
 	bool started;     /* it is known */
 	bool open;        /* a window is open */
@@ -139,12 +141,13 @@ static void start_abort(struct overhead *overhead, const struct start_cost *cost
 	overhead->config.abort(overhead->config.ctx);
 }
 
-/* With a budget, the user has chosen the cost already. */
+/* Who attaches to a service did not expect it to become slower; with a budget, or who launches a
+ * program to trace it, has chosen that. */
 static void start_report(const struct overhead *overhead, const struct start_cost *cost)
 {
 	char text[START_COST_SIZE];
 
-	if (start_cost_is_high(cost) && !has_budget(overhead))
+	if (start_cost_is_high(cost) && !has_budget(overhead) && options_of(overhead)->pids.count)
 		log_warn("%s", start_cost_text(cost, text));
 	else
 		log_info("%s", start_cost_text(cost, text));
@@ -229,6 +232,16 @@ static uint64_t period_of(const struct overhead *overhead)
 	return has_budget(overhead) || awaited ? PERIOD : LEISURE;
 }
 
+/* Nothing depends on the cost, and the processes are idle: counting for them would disturb the
+ * whole machine for nothing. */
+static bool is_pointless(const struct overhead *overhead)
+{
+	const struct session *session = overhead->config.session;
+
+	return !session->measures && !options_of(overhead)->abort_over_ppm &&
+	       overhead->windows >= WINDOWS_MOST;
+}
+
 static void on_tick(void *ctx, uint32_t what)
 {
 	struct overhead *overhead = ctx;
@@ -245,7 +258,10 @@ static void on_tick(void *ctx, uint32_t what)
 			fail(overhead, code);
 		else if (!code)
 			evaluate(overhead, &cost);
+	} else if (is_pointless(overhead)) {
+		overhead_stop(overhead);
 	} else if (overhead->ticks >= overhead->next) {
+		overhead->windows++;
 		overhead->next = overhead->ticks + period_of(overhead);
 		code = source->ops->cost_begin(source);
 		if (code)
