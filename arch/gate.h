@@ -4,7 +4,7 @@
  * with a copy of the instructions that the jump has displaced, and continues behind them. This is
  * the processor's part: what a jump displaces, and a copy that has the same effect elsewhere.
  *
- * The jump is written while all threads stand still, so it need not be atomic. It must not cut an
+ * The jump is written while all threads are stopped, so it need not be atomic. It must not cut an
  * instruction, and nothing may continue in the middle of it: no branch, no return from a call, and
  * no thread, whose instruction pointer only the caller knows.
  */

@@ -19,6 +19,7 @@
 #define LINE_SIZE    1024
 #define LEAST_NS     (1 * 1000000ULL) /* windows with less CPU time are not used */
 #define WINDOWS_MOST 3                /* if nothing depends on it, and all processes are idle */
+#define BUSY_SHARE   10               /* processes that use at least 1/10 of a processor are busy */
 #define SETTLE       5 /* windows in which sampling may follow the budget at the start */
 
 struct overhead {
@@ -141,13 +142,20 @@ static void start_abort(struct overhead *overhead, const struct start_cost *cost
 	overhead->config.abort(overhead->config.ctx);
 }
 
-/* Who attaches to a service did not expect it to become slower; with a budget, or who launches a
- * program to trace it, has chosen that. */
-static void start_report(const struct overhead *overhead, const struct start_cost *cost)
+/* With a budget, the user has chosen the cost; what is idle most of the time does not become
+ * slower. */
+static bool is_surprising(const struct overhead *overhead, const struct source_cost *window)
+{
+	return overhead->config.session->measures_start && !has_budget(overhead) &&
+	       window->cpu_ns >= window->wall_ns / BUSY_SHARE;
+}
+
+static void start_report(const struct overhead *overhead, const struct source_cost *window,
+			 const struct start_cost *cost)
 {
 	char text[START_COST_SIZE];
 
-	if (start_cost_is_high(cost) && !has_budget(overhead) && options_of(overhead)->pids.count)
+	if (start_cost_is_high(cost) && is_surprising(overhead, window))
 		log_warn("%s", start_cost_text(cost, text));
 	else
 		log_info("%s", start_cost_text(cost, text));
@@ -174,7 +182,7 @@ static void start_evaluate(struct overhead *overhead, const struct source_cost *
 	if (options->abort_over_ppm && cost.all > abort_share(overhead))
 		start_abort(overhead, &cost);
 	else
-		start_report(overhead, &cost);
+		start_report(overhead, window, &cost);
 }
 
 /* Returns true if sampling changed. */
@@ -286,7 +294,7 @@ int overhead_open(struct overhead **ret_overhead, const struct overhead_config *
 	struct overhead *overhead;
 
 	*ret_overhead = NULL;
-	if (!session->source->ops->cost_begin)
+	if (!session->source->ops->cost_begin || (!session->measures && !session->measures_start))
 		return 0;
 	overhead = calloc(1, sizeof(*overhead));
 	if (!overhead)

@@ -166,6 +166,16 @@ static uint64_t buffer_bytes(const struct options *options)
 	return bytes;
 }
 
+/*
+ * Who attaches to a service did not expect it to become slower, so the cost is measured once; who
+ * launches a program to trace it did. A line in the middle of a shell's prompt helps nobody.
+ */
+static bool measures_start(const struct options *options)
+{
+	return options->abort_over_ppm ||
+	       (options->pids.count && !options->quiet && !options->interactive);
+}
+
 static int source_open(struct session *session, const struct options *options, struct error *err)
 {
 	bool must_measure = options->max_overhead_ppm || options->abort_over_ppm;
@@ -181,7 +191,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
 		.alloc_filter = options->alloc_filter,
-		.measures = !options->quiet || must_measure,
+		.measures = options->verbose || must_measure || measures_start(options),
 		.must_measure = must_measure,
 		.holds_exits = options->scan,
 		.pairing = options->pairing,
@@ -194,6 +204,7 @@ static int source_open(struct session *session, const struct options *options, s
 	};
 
 	session->measures = options->verbose || options->max_overhead_ppm;
+	session->measures_start = measures_start(options);
 	return backend_open(session, &config, options->backend, err);
 }
 

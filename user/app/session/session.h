@@ -46,6 +46,7 @@ struct session {
 	struct source *source;
 	struct report report;
 	struct selected selected;
+	bool measures_start;               /* once, after the attach */
 	bool measures;                     /* periodically, what tracing costs, if possible: … */
 	struct snapshot_overhead overhead; /* … of app/session/overhead.h */
 	struct error fallback;             /* why BPF is not used, to be reported; code 0: none */
