@@ -24,7 +24,7 @@
 #define BREAKPOINT    0xcc
 #define DISTANCE_SIZE 4
 
-/* What a copy of an instruction must take care of. */
+/* How an instruction is copied. */
 enum kind {
 	KIND_PLAIN,
 	KIND_RELATIVE, /* an operand relative to the next instruction */

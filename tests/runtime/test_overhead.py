@@ -179,7 +179,7 @@ class Abort(Lines):
 
 
 class Allocating(Running):
-    """A program that only allocates, and later prints what it did."""
+    """A program that only allocates. At its end it prints the truth."""
 
     def __init__(self):
         super().__init__([target("mixed"), "0"], stdin=subprocess.PIPE)
@@ -204,7 +204,7 @@ def test_abort_over_detaches_from_a_process(options, tmp_path):
 
 
 def await_libc(pid):
-    """Wait until a new process has mapped its C library."""
+    """Wait until the C library is mapped in a new process."""
     while libc_code(pid) is None:
         pass
 

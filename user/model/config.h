@@ -18,10 +18,10 @@ struct model_config {
 	bool lists_blocks; /* snapshots list each live block, so exited processes keep them */
 	bool exits_unseen; /* processes are not held at their exit for a scan */
 	uint64_t sample; /* only a sample is recorded: mean of level 0 (model/process/weight.h) … */
-	uint64_t min_size;  /* … and only sizes of at least this … */
-	uint64_t max_size;  /* … and at most this; 0: no limit */
-	uint32_t thinned;   /* of those, a sample is kept, as in records; set by model/limit.h */
-	uint64_t page_size; /* of the target machine, a power of two; 0: 4096 */
+	uint64_t min_size;     /* … and only sizes of at least this … */
+	uint64_t max_size;     /* … and at most this; 0: no limit */
+	uint32_t limit_sample; /* sampling of new blocks, as in records; set by model/limit.h */
+	uint64_t page_size;    /* of the target machine, a power of two; 0: 4096 */
 	/* Limits; 0 means the default. */
 	uint32_t max_sites;        /* sites per process, and stacks per process; 131,072 */
 	uint32_t max_closed;       /* closed processes to keep; 1,000 … */

@@ -110,18 +110,18 @@ static void merge_closed(struct model *model)
  * added slowly: the effect of one shows only at the next measurement, and samples that are too few
  * say nothing.
  */
-static void thin_out(struct model *model, uint64_t excess, uint64_t now_ns)
+static void sample_more(struct model *model, uint64_t excess, uint64_t now_ns)
 {
 	uint64_t sample = 1 + excess / (model->config.max_bytes / 4 / LEVELS);
-	uint64_t most = model->config.thinned + LEVELS_AT_ONCE;
+	uint64_t most = model->config.limit_sample + LEVELS_AT_ONCE;
 
 	most = most < LEVELS ? most : LEVELS;
 	sample = sample < most ? sample : most;
-	if (sample <= model->config.thinned)
+	if (sample <= model->config.limit_sample)
 		return;
-	if (!model->config.thinned)
+	if (!model->config.limit_sample)
 		model->limit.since_ns = now_ns;
-	model->config.thinned = (uint32_t)sample;
+	model->config.limit_sample = (uint32_t)sample;
 	model->limit.mean = weight_mean(&model->config, (uint32_t)sample);
 }
 
@@ -154,7 +154,7 @@ void limit_memory(struct model *model, uint64_t now_ns)
 	if (used > most / 2)
 		merge_closed(model);
 	if (used > most / 4 * 3)
-		thin_out(model, used - most / 4 * 3, now_ns);
+		sample_more(model, used - most / 4 * 3, now_ns);
 	if (used > most / 8 * 7)
 		keep_sites(model);
 }

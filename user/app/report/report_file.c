@@ -29,7 +29,7 @@ struct reader {
 	json_object *document; /* those members that are kept … */
 	json_object *process;  /* … also of the current process */
 	VEC(struct snapshot_process) processes;
-	VEC(struct snapshot_site) sites;   /* of the current process; `stack` is an id */
+	VEC(struct snapshot_site) sites;   /* of the current process; `stack` has the id */
 	VEC(struct snapshot_stack) stacks; /* of the current process */
 	struct map64 index;                /* their positions by id */
 };

@@ -216,7 +216,7 @@ void process_close(struct process *process, uint64_t now_ns)
 	process->closed = true;
 	stacks_close(&process->stacks);
 	process_settle_series(process);
-	if (process->config->sample || process->config->thinned)
+	if (process->config->sample || process->config->limit_sample)
 		process->live_sampled = weight_live(process->config, &process->heap);
 	/* If there is no memory for the result, the tables are kept; that works as well, but takes
 	 * more memory. */

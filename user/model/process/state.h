@@ -136,7 +136,7 @@ static inline bool process_is_filtered(const struct process *process)
 {
 	const struct model_config *config = process->config;
 
-	return config->sample || config->thinned || config->min_size || config->max_size;
+	return config->sample || config->limit_sample || config->min_size || config->max_size;
 }
 
 static inline uint32_t process_pid(const struct process *process)

@@ -9,7 +9,7 @@
 #include "model/site/site.h"
 #include "model/sums.h"
 
-#define THIN_MEAN  4096     /* bytes: the first mean if all calls are recorded */
+#define LIMIT_MEAN 4096     /* bytes: the first mean if all calls are recorded */
 #define DEVIATIONS 1.959964 /* standard deviations of the normal distribution that contain 95% */
 #define ONE_BITS   64       /* a probability of 1 is represented as 2^64 */
 #define UNIT_BITS  53       /* precision of a double */
@@ -38,7 +38,7 @@ static double rounding(double amount)
 
 uint64_t weight_mean(const struct model_config *config, uint32_t sample)
 {
-	return sample_mean_at(config->sample ? config->sample : THIN_MEAN, sample - 1);
+	return sample_mean_at(config->sample ? config->sample : LIMIT_MEAN, sample - 1);
 }
 
 /* Returns the probability that the block was sampled, in units of 2^-64. */
@@ -52,14 +52,14 @@ static uint64_t chance_of(const struct model_config *config, const struct block 
 	return sample_chance(&rate, block->size);
 }
 
-bool weight_thin(const struct model_config *config, struct block *block, uint64_t time_ns)
+bool weight_resample(const struct model_config *config, struct block *block, uint64_t time_ns)
 {
 	double before = (double)chance_of(config, block);
 	uint64_t random = hash_u64(block->address ^ hash_u64(time_ns)), after;
 
-	if (block->sample >= config->thinned)
+	if (block->sample >= config->limit_sample)
 		return true;
-	block->sample = (uint8_t)config->thinned;
+	block->sample = (uint8_t)config->limit_sample;
 	after = chance_of(config, block);
 	return after == SAMPLE_ALWAYS || (double)random < (double)after / before * 0x1p64;
 }

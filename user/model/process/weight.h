@@ -53,10 +53,10 @@ static inline void weight_add(struct weight_sum *sum, const struct weight *weigh
 struct weight weight_of(const struct model_config *config, const struct block *block);
 
 /*
- * With thinned: decides whether a new block is kept, and sets its mean. The decision follows from
- * the block and the time, so it needs no state. Returns false if the block is not kept.
+ * With limit_sample: decides whether a new block is kept, and sets its mean. The decision follows
+ * from the block and the time, so it needs no state. Returns false if the block is not kept.
  */
-bool weight_thin(const struct model_config *config, struct block *block, uint64_t time_ns);
+bool weight_resample(const struct model_config *config, struct block *block, uint64_t time_ns);
 
 /* Returns the mean, in bytes, at which a block was sampled; `sample` as in records, not 0. */
 uint64_t weight_mean(const struct model_config *config, uint32_t sample);

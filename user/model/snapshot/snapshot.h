@@ -260,7 +260,7 @@ void snapshot_free(struct snapshot *snapshot); /* NULL is fine */
 
 /* Allocates zeroed memory that is freed with the snapshot. Returns NULL if out of memory. */
 void *snapshot_alloc(struct snapshot *snapshot, size_t bytes);
-/* The memory that the snapshot has allocated. */
+/* Returns the memory use of the snapshot, in bytes. */
 size_t snapshot_bytes(const struct snapshot *snapshot);
 /* Copies a string, or returns an equal one. Returns NULL if out of memory or if text is NULL. */
 const char *snapshot_string(struct snapshot *snapshot, const char *text);

@@ -167,7 +167,7 @@ static int update_allocation(struct process *process, const struct event *event)
 			      .size = event->call.size,
 			      .sample = sample_of(process, event),
 			      .time = process_time(process, event->time_ns)};
-	bool kept = weight_thin(process->config, &block, event->time_ns);
+	bool kept = weight_resample(process->config, &block, event->time_ns);
 	struct block old;
 	int known;
 

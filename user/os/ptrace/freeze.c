@@ -45,7 +45,7 @@ enum thread_state { THREAD_SEIZED, THREAD_STOPPED, THREAD_GONE };
 
 struct thread {
 	enum thread_state state;
-	int status; /* of its stop, as returned by waitid */
+	int status; /* wait status of its stop (waitid) */
 };
 
 struct freeze {

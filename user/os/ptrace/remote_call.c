@@ -14,9 +14,9 @@
  * The state of restart_syscall(2) is in the kernel (current->restart_block). Only calls that use it
  * themselves, sigreturn and exec change it.
  *
- * Signals are blocked while the thread makes the call. They stay in their queue then, with one
- * exception: a signal whose delivery the thread was stopped for is not in the queue any more. The
- * kernel would put it back, but behind those that came later, so this signal is delivered first.
+ * Signals are blocked while the thread makes the call, and stay pending. One is different: if the
+ * thread was stopped for the delivery of a signal, that signal is no longer in the queue. The
+ * kernel would put it back behind signals that came later, so it is delivered first.
  * The mask of ptrace is the one that a call like ppoll restores at its end; the temporary mask
  * of the call is lost, but the call installs it again as it restarts.
  *
@@ -63,7 +63,7 @@
 #define SCAN_PIECE   (64U << 10)
 #define TAIL_SIZE    11 /* bytes after a syscall instruction that are looked at */
 
-/* Results of interrupted calls, which never reach user code: include/linux/errno.h */
+/* What interrupted system calls return inside the kernel (include/linux/errno.h). */
 #define ERESTARTSYS           512
 #define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
@@ -204,8 +204,10 @@ static int get_rseq(const struct remote_thread *remote, struct rseq_registration
 	return ptrace(GET_RSEQ, remote->tid, (void *)sizeof(*ret_rseq), ret_rseq) < 0 ? -errno : 0;
 }
 
-/* A dispatched call becomes SIGSYS, which kills a thread that blocks it. Kernels without the
- * request (before 6.4) do not tell. */
+/*
+ * Syscall user dispatch turns a system call into SIGSYS, and the kernel kills a thread that has
+ * blocked that signal. Before Linux 6.4 there is no request to find out.
+ */
 static bool dispatches_calls(const struct remote_thread *remote)
 {
 	struct dispatch_config config = {0};

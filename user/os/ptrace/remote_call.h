@@ -24,9 +24,9 @@
  *
  * If the tracer dies, the kernel detaches and the thread continues with the registers that it has:
  * - Before the signals are blocked and after the mask is restored, nothing happens to the process.
- * - While the mask is set and the registers are those of the thread (the moment of one ptrace call,
- *   before and after), the thread continues correctly, but its signals stay blocked.
- * - In between (some 20 to 50 microseconds), the thread makes the system call, if it has not yet,
+ * - Between blocking the signals and changing the registers, and between restoring the two, the
+ *   thread continues correctly, but its signals stay blocked. Each window is one ptrace call long.
+ * - In between (35 microseconds or more), the thread makes the system call, if it has not yet,
  *   and then executes what follows the syscall instruction. remote_find_syscall() prefers an
  *   instruction that is followed by a trap, like the one in glibc's _exit(): the process then dies
  *   at once, from SIGSEGV or SIGTRAP, instead of going on in the wrong place.

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-#define TRIES 3 /* of opening a file */
+#define TRIES 3 /* attempts to open a file */
 
 /* Includes the path: subvolumes of btrfs have the same device, and may have the same inodes. */
 static uint64_t file_key(const struct proc_mapping *mapping)
