@@ -7,6 +7,7 @@ include make/options.mk
 include make/cross.mk
 include make/compile.mk
 include make/sources.mk
+include make/stub.mk
 include make/program.mk
 include make/units.mk
 include make/targets.mk

@@ -2,7 +2,7 @@
 # Checks. tools/check runs suites side by side and prints a summary. tests/README.md describes each
 # suite.
 
-FORMATTED := $(shell find user bpf arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
+FORMATTED := $(shell find user bpf stub arch tests -name '*.c' -o -name '*.h' -o -name '*.cc')
 ANALYSED  := $(shell find user arch -name '*.c')
 TIDIED    := $(addsuffix .tidy,$(sort $(dir $(ANALYSED))))
 SCRIPTS   := $(shell grep -rlE '^\#!.*[/ ](ba)?sh$$' tools tests .ci)

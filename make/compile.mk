@@ -25,6 +25,8 @@ WITH_HTTP := $(if $(filter 1,$(STATIC))$(CROSS),0,$(call has_library,microhttpd.
 endif
 # x86 code is decoded only where x86 programs are traced.
 WITH_X86 := $(if $(filter x86 i386,$(ARCH)),1,0)
+# Gates are made for 64-bit x86 programs, where BPF traces them.
+WITH_GATES := $(if $(filter x86,$(ARCH)),$(WITH_BPF),0)
 # A static program cannot load the C library's modules that resolve names of hosts and users.
 WITH_NSS := $(if $(filter 1,$(STATIC)),0,1)
 

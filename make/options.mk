@@ -52,6 +52,7 @@ endif
 CC       ?= gcc
 CXX      ?= g++
 AR       := $(CROSS_COMPILE)ar
+OBJCOPY  := $(CROSS_COMPILE)objcopy
 CLANG    ?= clang
 LLVM_STRIP ?= llvm-strip
 BPFTOOL  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)

@@ -2,7 +2,7 @@
 # The program, the archive of all its objects that tests link with, and the BPF programs in it.
 
 MAIN     := user/app/main.c
-OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
+OBJECTS  += $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(MAIN),$(SOURCES)))
 LIBRARY  := $(BUILD)/libmtrace.a
 PROGRAM  := $(BUILD)/mtrace-bpf
 SKELETONS := $(BUILD)/gen/mtrace.skel.h $(BUILD)/gen/thread_words.skel.h

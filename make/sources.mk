@@ -4,9 +4,9 @@
 # WITH_name=1 leaves out the files of WITHOUT.name, WITH_name=0 those of WITH.name. A % stands for
 # anything.
 
-LAYERS   := base api os model net scan symbol parser source report app
+LAYERS   := base api os model net scan symbol gate parser source report app
 
-OPTIONS  := BPF READLINE DIFF DWARF X86 SECCOMP ZSTD TLS HTTP NSS
+OPTIONS  := BPF READLINE DIFF DWARF X86 GATES SECCOMP ZSTD TLS HTTP NSS
 
 # Tracing by BPF; without it, by ptrace only.
 WITH.BPF         := source/bpf/% source/selection.c
@@ -27,6 +27,9 @@ WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stac
 	scan/allocator/glibc_stack.c arch/gate.c arch/x86_gate.c
 WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c \
 	app/scan/without_stack_liveness.c scan/allocator/without_glibc_stack.c arch/without_gate.c
+# Gates: code of ours in traced processes.
+WITH.GATES       := gate/%
+WITHOUT.GATES    := gate/without_gates.c
 # The parser's sandbox: a filter by libseccomp, or our own.
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c
