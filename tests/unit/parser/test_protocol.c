@@ -42,6 +42,7 @@ static struct probe_site sites[] = {
 		.symbol = "malloc",
 		.instruction = "push %rbp",
 		.reason = "entry",
+		.gate = {.offset = 0x1000, .end = 0x1080, .size = 6},
 	},
 	{.api = API_FREE, .offset = 0x2000, .entry = 0x2000, .symbol = "free", .reason = "r"},
 };
@@ -367,6 +368,18 @@ static void check_site_refused(struct probe_site site)
 	check_plan_refused(plan);
 }
 
+static void test_gates(void **state)
+{
+	struct probe_site site;
+
+	(void)state;
+	site = sites[0], site.gate.offset = 0xfff, check_site_refused(site);
+	site = sites[0], site.gate.end = 0x1005, check_site_refused(site);
+	site = sites[0], site.gate.end = 0xa000, check_site_refused(site); /* data */
+	site = sites[0], site.gate.size = GATE_DISPLACED_MAX + 1, check_site_refused(site);
+	site = sites[0], site.gate.refusal = GATE_REFUSALS, check_site_refused(site);
+}
+
 static void check_mark_refused(struct probe_mark mark)
 {
 	struct probe_plan plan = {.marks = &mark, .mark_count = 1};
@@ -414,6 +427,8 @@ static void test_plan(void **state)
 	assert_int_equal(plan->site_count, 2);
 	assert_string_equal(plan->sites[0].instruction, "push %rbp");
 	assert_int_equal(plan->sites[0].original, 0x55);
+	assert_int_equal(plan->sites[0].gate.end, 0x1080);
+	assert_int_equal(plan->sites[0].gate.size, 6);
 	assert_int_equal(plan->wrappers[0].end, 0x3010);
 	assert_string_equal(plan->refusals[0].reason, "it throws");
 	assert_int_equal(plan->hooks[HOOK_LINK_MAP], 0x1800);
@@ -570,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_valid_answers), cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_module),
 		cmocka_unit_test(test_plan),          cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_gates),
 		cmocka_unit_test(test_table),         cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_strings),       cmocka_unit_test(test_channel),
 	};

@@ -426,6 +426,32 @@ static void test_libc(void **state)
 	module_table_free(planned.table);
 }
 
+/* Gates are possible at all functions of the C library that handle blocks, and at no other. */
+static void test_gates(void **state)
+{
+	struct planned planned = {0};
+	struct error err;
+
+	(void)state;
+	if (!arch_gate(EM_X86_64, false))
+		skip();
+	assert_int_equal(module_table_new(&planned.table), 0);
+	assert_int_equal(module_intern(planned.table, open(libc_path(), O_RDONLY | O_CLOEXEC),
+				       libc_path(), &planned.module, &err),
+			 0);
+	planned.module->wants_gates = true;
+	assert_int_equal(probe_plan_make(planned.module, &planned.plan, &err), 0);
+	for (size_t i = 0; i < planned.plan->site_count; i++) {
+		const struct probe_site *site = &planned.plan->sites[i];
+		bool heap = api_row(site->api)->family == FAMILY_HEAP;
+
+		assert_int_equal(site->gate.refusal, GATE_POSSIBLE);
+		assert_int_equal(site->gate.size != 0, heap);
+		assert_true(!heap || site->gate.end > site->gate.offset + site->gate.size);
+	}
+	module_table_free(planned.table);
+}
+
 /* Asks the compiler for the library. If it is not installed, the name comes back unchanged. */
 static bool find_library(const char *name, char *path, size_t size)
 {
@@ -548,6 +574,7 @@ int main(void)
 		TEST(test_no_size),
 		TEST(test_nothing),
 		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_gates),
 		cmocka_unit_test(test_installed_allocators),
 		cmocka_unit_test(test_libstdcxx),
 		TEST(test_hostile_files),

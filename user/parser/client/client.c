@@ -549,7 +549,8 @@ static int take_plan(struct wire_view *view, void *ctx)
 int parser_plan(struct parser *parser, struct module *module, const struct probe_plan **ret_plan,
 		struct error *err)
 {
-	const struct request request = {.path = module->path, .prefix = module->prefix};
+	const struct request request = {
+		.path = module->path, .prefix = module->prefix, .full = module->wants_gates};
 	int code = module->plan ? 0
 				: ask(parser, FRAME_PLAN, module, &request, take_plan, module, err);
 

@@ -78,6 +78,7 @@ static int serve_plan(struct parser_server *server, const struct request *reques
 	if (code)
 		return code;
 	module->prefix = request->prefix;
+	module->wants_gates = request->full;
 	code = probe_plan_make(module, &plan, err);
 	if (!code)
 		plan_put(answer, plan);

@@ -221,6 +221,10 @@ static void site_put(struct wire *wire, const struct probe_site *site)
 	wire_put_string(wire, site->symbol, sizeof(site->symbol) - 1);
 	wire_put_string(wire, site->instruction, sizeof(site->instruction) - 1);
 	wire_put_string(wire, site->reason, sizeof(site->reason) - 1);
+	wire_put_u64(wire, site->gate.offset);
+	wire_put_u64(wire, site->gate.end);
+	wire_put_u8(wire, site->gate.size);
+	wire_put_u8(wire, site->gate.refusal);
 }
 
 /* Positions of arguments are sent counting from 1. */
@@ -300,6 +304,20 @@ static void take_hooks(struct wire_view *view, const struct module *module, stru
 	}
 }
 
+static void take_gate(struct wire_view *view, const struct module *module, uint64_t entry,
+		      struct probe_gate *gate)
+{
+	gate->offset = wire_take_u64(view);
+	gate->end = wire_take_u64(view);
+	gate->size = wire_take_u8(view);
+	gate->refusal = wire_take_u8(view);
+	if (gate->size > GATE_DISPLACED_MAX || gate->refusal >= GATE_REFUSALS ||
+	    (gate->size && (gate->offset < entry || gate->offset > gate->end ||
+			    gate->end - gate->offset < gate->size ||
+			    !is_code(module, gate->offset) || !is_code(module, gate->end - 1))))
+		view->failed = true;
+}
+
 static void take_site(struct wire_view *view, const struct module *module, struct probe_site *site)
 {
 	site->api = take_api(view);
@@ -313,6 +331,7 @@ static void take_site(struct wire_view *view, const struct module *module, struc
 	take_text(view, site->symbol, sizeof(site->symbol));
 	take_text(view, site->instruction, sizeof(site->instruction));
 	take_text(view, site->reason, sizeof(site->reason));
+	take_gate(view, module, site->entry, &site->gate);
 	if (!is_code(module, site->offset) || site->offset < site->entry ||
 	    (site->api && (site->needs_return || site->by_exits) != api_needs_return(site->api)) ||
 	    (site->needs_return && site->by_exits))

@@ -64,7 +64,7 @@ enum prefetch_kind {
 struct request {
 	const char *path;   /* for messages */
 	const char *prefix; /* FRAME_PLAN: module->prefix */
-	bool full;          /* FRAME_TABLE: do not prune the table */
+	bool full;          /* FRAME_TABLE: do not prune the table; FRAME_PLAN: with gates */
 	bool interrupted;   /* FRAME_LIVENESS, FRAME_SLOT: see liveness_frame */
 	/* Id of the module. offsets: the places of FRAME_NAMES; one place for FRAME_LIVENESS; one
 	 * place and an offset from the CFA for FRAME_SLOT. */

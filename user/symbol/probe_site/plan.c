@@ -114,6 +114,8 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 	memcpy(site.symbol, function->symbol, sizeof(site.symbol));
 	memcpy(site.instruction, choice.instruction, sizeof(site.instruction));
 	memcpy(site.reason, choice.reason, sizeof(site.reason));
+	if (planner->module->wants_gates && api_row(site.api)->family == FAMILY_HEAP)
+		site.gate = probe_gate_find(&planner->image, code, function->offset);
 	return vec_push(&planner->sites, site);
 }
 

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "symbol/elf/module.h"
 #include "symbol/probe_site/api_functions.h"
+#include "symbol/probe_site/gate_site.h"
 #include "symbol/probe_site/hook.h"
 
 struct probe_site {
@@ -34,6 +35,7 @@ struct probe_site {
 	char symbol[64];      /* its name; the canonical one if it has several */
 	char instruction[48]; /* the probed instruction, as text */
 	char reason[96];      /* why this site: for -v */
+	struct probe_gate gate; /* only if the module wants gates, and for heap functions */
 };
 
 struct probe_wrapper {

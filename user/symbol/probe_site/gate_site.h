@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where a function can have a gate (arch/gate.h). */
+#ifndef MTRACE_SYMBOL_PROBE_SITE_GATE_SITE_H
+#define MTRACE_SYMBOL_PROBE_SITE_GATE_SITE_H
+
+#include <stdint.h>
+
+#include "arch/gate.h"
+#include "symbol/elf/image.h"
+#include "symbol/probe_site/function_code.h"
+
+struct probe_gate {
+	uint64_t offset; /* file offset of the jump */
+	uint64_t end;    /* file offset behind the function */
+	uint8_t size;    /* bytes that the jump displaces; 0: there can be no gate */
+	uint8_t refusal; /* enum gate_refusal: why not */
+};
+
+/* `offset` is the function's in the file. Out of memory counts as a refusal. */
+struct probe_gate probe_gate_find(const struct elf_image *image, const struct function_code *code,
+				  uint64_t offset);
+
+#endif
