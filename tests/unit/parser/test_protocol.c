@@ -585,9 +585,9 @@ int main(void)
 		cmocka_unit_test(test_valid_answers), cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_damaged),       cmocka_unit_test(test_module),
 		cmocka_unit_test(test_plan),          cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_gates),
-		cmocka_unit_test(test_table),         cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_strings),       cmocka_unit_test(test_channel),
+		cmocka_unit_test(test_gates),         cmocka_unit_test(test_table),
+		cmocka_unit_test(test_failure),       cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_channel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

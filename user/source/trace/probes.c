@@ -3,80 +3,18 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arch/arch.h"
 #include "base/log.h"
 #include "os/process/proc.h"
 #include "symbol/elf/module_table.h"
+#include "source/trace/wanted.h"
 #include "symbol/probe_site/plan.h"
 
 #define BREAKPOINT_NONE 0 /* never a probed byte: it would be `add` */
-
-/* --only selects apis, but the whole family is probed: a block's allocation and its free, or
- * operator new and its malloc, may be different apis. The model filters. */
-static bool site_wanted(const struct source_config *config, const struct probe_site *site)
-{
-	for (int api = 1; api < API_COUNT; api++)
-		if (config->apis & (1u << api) &&
-		    api_row((enum api)api)->family == api_row(site->api)->family)
-			return true;
-	return false;
-}
-
-/* The exits are wanted if any function with exits is: they all belong to one family. */
-static bool exits_wanted(const struct source_config *config, const struct probe_plan *plan)
-{
-	for (size_t i = 0; i < plan->site_count; i++)
-		if (plan->sites[i].by_exits && site_wanted(config, &plan->sites[i]))
-			return true;
-	return false;
-}
-
-static bool module_omitted(const struct source_config *config, const struct module *module)
-{
-	const char *base = strrchr(module->path, '/');
-
-	base = base ? base + 1 : module->path;
-	for (const char *const *omit = config->omit; omit && *omit; omit++)
-		if (!strcmp(*omit, module->path) || !strcmp(*omit, base))
-			return true;
-	return false;
-}
-
-/* Returns true if --allocator names this module: by its path, by the file at that path, or by its
- * last component. */
-static bool is_object(const struct module *module, const char *object)
-{
-	const char *base = strrchr(module->path, '/');
-	struct stat named, opened;
-
-	if (!strcmp(object, module->path) || !strcmp(object, base ? base + 1 : module->path))
-		return true;
-	return strchr(object, '/') && !stat(object, &named) && !fstat(module->fd, &opened) &&
-	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-}
-
-/* The prefix given for a module; "" if it was named without one; NULL if it was not named. */
-static const char *given_prefix(const struct source_config *config, const struct module *module)
-{
-	for (const char *const *given = config->allocators; given && *given; given++) {
-		const char *colon = strrchr(*given, ':');
-		char object[PATH_MAX];
-
-		if (colon && strchr(colon, '/'))
-			colon = NULL;
-		snprintf(object, sizeof(object), "%.*s",
-			 colon ? (int)(colon - *given) : (int)strlen(*given), *given);
-		if (is_object(module, object))
-			return colon ? colon + 1 : "";
-	}
-	return NULL;
-}
 
 /* The number of this allocator among all traced ones, from 0. */
 static uint8_t object_number(struct prober *prober, const struct module *module)
@@ -176,7 +114,7 @@ static int attach_kind(struct traced_process *process, const struct module *modu
 		const struct probe_site *site = &plan->sites[i];
 
 		if (site_kind(process, module, plan, site) != kind ||
-		    !site_wanted(process->config, site) || refuse_thumb(process, module, site))
+		    !wanted_site(process->config, site) || refuse_thumb(process, module, site))
 			continue;
 		offsets[count] = site->offset;
 		cookies[count++] = site_cookie(process, module, plan, site);
@@ -302,7 +240,7 @@ static const enum probe_kind site_kinds[] = {PROBE_FREE, PROBE_FREE_PLAIN, PROBE
 static int attach_sites(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
-	bool exits = exits_wanted(process->config, plan);
+	bool exits = wanted_exits(process->config, plan);
 	int err = exits ? watch_throws(process, module) : 0;
 
 	if (!err && exits)
@@ -380,7 +318,7 @@ int probes_commit(struct traced_process *process)
 static void count_sites(struct traced_process *process, const struct probe_plan *plan)
 {
 	for (size_t i = 0; i < plan->site_count; i++)
-		process->site_count += site_wanted(process->config, &plan->sites[i]);
+		process->site_count += wanted_site(process->config, &plan->sites[i]);
 }
 
 static void count_refusals(struct traced_process *process, const struct module *module,
@@ -430,7 +368,7 @@ static const struct probe_plan *plan_of(struct traced_process *process, struct m
 	const struct probe_plan *plan;
 	struct error err = {0};
 
-	if (process->translated || module_omitted(process->config, module))
+	if (process->translated || wanted_omits(process->config, module))
 		return NULL;
 	if (module_is_x32(module)) {
 		log_warn("%s: x32 code is not traced", module->path);
@@ -444,7 +382,7 @@ static const struct probe_plan *plan_of(struct traced_process *process, struct m
 		return NULL;
 	}
 	if (!module->plan)
-		module->prefix = given_prefix(process->config, module);
+		module->prefix = wanted_prefix(process->config, module);
 	if (!parser_plan(process->config->parser, module, &plan, &err))
 		return plan;
 	log_info("%s: %s", module->path, err.text);
@@ -523,7 +461,7 @@ int probes_share_again(struct traced_process *nobody)
 
 int probes_share(struct traced_process *process, struct module *module)
 {
-	return module->plan && !module_omitted(process->config, module)
+	return module->plan && !wanted_omits(process->config, module)
 		       ? place(process, module, module->plan)
 		       : 0;
 }
@@ -564,16 +502,16 @@ static void probes_verify(struct traced_process *process, const struct module *m
 	const struct probe_plan *plan = module->plan;
 
 	if (!plan || process->translated || (process->shared && process->shared->paused) ||
-	    module_omitted(process->config, module))
+	    wanted_omits(process->config, module))
 		return;
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 		uint64_t address = address_in(mapping, site->offset);
 
-		if (address && site_wanted(process->config, site))
+		if (address && wanted_site(process->config, site))
 			verify_byte(process, module, site->symbol, site->original, address);
 	}
-	for (size_t i = 0; exits_wanted(process->config, plan) && i < plan->exit_count; i++) {
+	for (size_t i = 0; wanted_exits(process->config, plan) && i < plan->exit_count; i++) {
 		const struct probe_exit *exit = &plan->exits[i];
 		uint64_t address = address_in(mapping, exit->offset);
 
@@ -629,15 +567,15 @@ int probes_each(const struct traced_process *process, const struct module *modul
 	const struct probe_plan *plan = module->plan;
 	int err;
 
-	if (!plan || process->translated || module_omitted(process->config, module))
+	if (!plan || process->translated || wanted_omits(process->config, module))
 		return 0;
-	err = exits_wanted(process->config, plan) ? each_exit(taker, plan) : 0;
+	err = wanted_exits(process->config, plan) ? each_exit(taker, plan) : 0;
 	if (!err && process->config->sanity)
 		err = each_mark(process, taker, plan);
 	for (size_t i = 0; !err && i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site_wanted(process->config, site))
+		if (wanted_site(process->config, site))
 			err = taker->take(taker->ctx, site_kind(process, module, plan, site),
 					  site->offset | site->thumb,
 					  site_cookie(process, module, plan, site), site->original);
@@ -679,12 +617,12 @@ void probes_count_unmapped(struct traced_process *process)
 		const struct probe_plan *plan = module->plan;
 
 		if (map64_get(&process->attached, id) != ATTACHED_COUNTED || !plan ||
-		    module_omitted(process->config, module))
+		    wanted_omits(process->config, module))
 			continue;
 		for (size_t i = 0; i < plan->site_count; i++) {
 			const struct probe_site *site = &plan->sites[i];
 
-			if (!site_wanted(process->config, site) ||
+			if (!wanted_site(process->config, site) ||
 			    site_is_mapped(process, id, site->offset))
 				continue;
 			process->unprobed_sites++;

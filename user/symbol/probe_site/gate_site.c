@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 /* Returns a refusal if a branch anywhere in the module may lead into the site. */
-static enum gate_refusal check_branches(const struct elf_image *image,
-					const struct arch_gate *arch, const struct gate_site *site)
+static enum gate_refusal check_branches(const struct elf_image *image, const struct arch_gate *arch,
+					const struct gate_site *site)
 {
 	enum gate_refusal refusal = GATE_POSSIBLE;
 

@@ -25,16 +25,16 @@
 
 struct probe_site {
 	enum api api;
-	bool needs_return;    /* also needs a return probe */
-	bool by_exits;        /* probed at its exits instead */
-	bool emulated;        /* the kernel emulates the instruction: one trap */
-	bool thumb;           /* Thumb code: only ptrace can probe it */
-	uint64_t offset;      /* file offset of the probed instruction */
-	uint64_t entry;       /* file offset of the function's first byte */
-	uint8_t original;     /* the byte that the breakpoint replaces */
-	char symbol[64];      /* its name; the canonical one if it has several */
-	char instruction[48]; /* the probed instruction, as text */
-	char reason[96];      /* why this site: for -v */
+	bool needs_return;      /* also needs a return probe */
+	bool by_exits;          /* probed at its exits instead */
+	bool emulated;          /* the kernel emulates the instruction: one trap */
+	bool thumb;             /* Thumb code: only ptrace can probe it */
+	uint64_t offset;        /* file offset of the probed instruction */
+	uint64_t entry;         /* file offset of the function's first byte */
+	uint8_t original;       /* the byte that the breakpoint replaces */
+	char symbol[64];        /* its name; the canonical one if it has several */
+	char instruction[48];   /* the probed instruction, as text */
+	char reason[96];        /* why this site: for -v */
 	struct probe_gate gate; /* only if the module wants gates, and for heap functions */
 };
 
