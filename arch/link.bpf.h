@@ -87,6 +87,13 @@ static __always_inline abi_u64 regs_link(const struct pt_regs *regs)
 	return REGS_LOAD(regs, REGS_LINK) & REGS_ADDRESS;
 }
 
+/* There are no gates (bpf/gate.bpf.h). */
+static __always_inline abi_u32 regs_gate_sample(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 0;
+}
+
 /* How many bytes a return pops: none. */
 static __always_inline abi_u64 regs_return_pops(const struct pt_regs *regs)
 {

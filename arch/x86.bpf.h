@@ -92,6 +92,12 @@ static __always_inline __u64 regs_bp(const struct pt_regs *regs)
 	return regs_are_32bit(regs) ? (__u32)bp : bp;
 }
 
+/* The sample of a call that has passed a gate (bpf/gate.bpf.h): only in 64-bit code. */
+static __always_inline __u32 regs_gate_sample(const struct pt_regs *regs)
+{
+	return REGS_LOAD(regs, r11);
+}
+
 #define REGS_ADDRESS          (~0ULL) /* the bits of a user space address */
 #define REGS_USER_END         (1ULL << 47)
 #define REGS_UNWIND_ABI       unwind_abi_x86_64

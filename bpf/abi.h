@@ -59,7 +59,8 @@ enum api_family {
  * The attach cookie of a probe: everything that the generic programs need to know about the call,
  * so that they need no map lookup. Bits:
  *   0..7 api   8..11 size argument   12..15 count argument   16..19 old-pointer argument
- *   20..23 out-pointer argument   24..31 COOKIE_ flags   32..39 which allocator (frees)
+ *   20..23 out-pointer argument   24..31 COOKIE_ flags
+ *   32..39 frees: which allocator; gates: enum gate_part
  * Argument positions start at 0; COOKIE_NO_ARG: the call has none.
  */
 #define COOKIE_NO_ARG       0xfu
@@ -91,6 +92,24 @@ enum api_family {
  */
 #define COOKIE_MARK_OFFSET(c) (((c) >> 32) & 0xff)
 #define COOKIE_MARK_SIZE(c)   ((c) >> 40)
+
+/*
+ * A gate, code of ours in the traced process, decides which calls are sampled. For a sampled call
+ * it passes a probe site, after the function has returned to it:
+ *   - The argument registers hold the call's arguments, and the result register its result.
+ *   - The stack pointer is GATE_FRAME bytes below the return address of the call.
+ *   - regs_gate_sample() is the sample, as in records.
+ * A call whose begin is reported before it is made has a second site, where there is no result yet.
+ */
+#define GATE_FRAME          72
+#define COOKIE_GATE_PART(c) COOKIE_OBJECT(c)
+
+/* Which part of the call a gate's site reports. */
+enum gate_part {
+	GATE_WHOLE = 0, /* all of it: also the begin, if it has COOKIE_FLAG_BEGIN */
+	GATE_BEGIN,     /* the begin, before the call */
+	GATE_END,       /* the outcome, after it */
+};
 
 /* A plain free(pointer), which has a BPF program of its own. */
 #define COOKIE_PLAIN_FREE ((abi_u64)API_FREE | 0xf0ff00 | (abi_u64)COOKIE_FLAG_FREE << 24)

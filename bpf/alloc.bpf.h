@@ -228,15 +228,25 @@ static __always_inline void begin_arguments(const struct pt_regs *regs, abi_u64 
 	}
 }
 
-static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cookie, abi_u32 sample)
+static __always_inline void emit_begin(const struct pt_regs *regs, abi_u64 cookie, abi_u32 sample,
+				       abi_u64 caller)
 {
 	struct record_begin record = {};
 
 	fill_head(&record.head, RECORD_BEGIN, cookie, sizeof(record));
 	record.head.flags = RECORD_FLAG_SAMPLE(sample);
-	read_return(regs, &record.caller);
+	record.caller = caller;
 	begin_arguments(regs, cookie, &record);
 	emit(&record, sizeof(record));
+}
+
+static __always_inline void emit_begin_at_entry(const struct pt_regs *regs, abi_u64 cookie,
+						abi_u32 sample)
+{
+	abi_u64 caller = 0;
+
+	read_return(regs, &caller);
+	emit_begin(regs, cookie, sample, caller);
 }
 
 /* -errno or MAP_FAILED, in either word size: no mapping starts within the last page of 4 GiB. */
@@ -435,7 +445,7 @@ static __always_inline void thread_enter(struct thread_calls *thread, const stru
 	};
 	thread->count = count + 1;
 	if (verdict.report && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, verdict.sample);
+		emit_begin_at_entry(regs, cookie, verdict.sample);
 }
 
 /*

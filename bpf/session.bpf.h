@@ -100,7 +100,7 @@ static __always_inline int session_enter(const struct pt_regs *regs, abi_u64 coo
 		return 0;
 	}
 	if (COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, verdict.sample);
+		emit_begin_at_entry(regs, cookie, verdict.sample);
 	*ret_word = session_word(cookie,
 				 payload_with(cookie, call_payload(regs, cookie), verdict.sample));
 	return 0;

@@ -16,7 +16,7 @@ typedef uint64_t __u64;
 /* Named apart from ptrace's own. */
 #define pt_regs host_regs
 struct host_regs {
-	unsigned long di, si, dx, cx, r8, r9, ax, sp, ip, bp;
+	unsigned long di, si, dx, cx, r8, r9, r11, ax, sp, ip, bp;
 };
 
 static inline uint64_t regs_argument(const struct pt_regs *regs, unsigned int position)
@@ -50,6 +50,11 @@ static inline uint32_t regs_word(const struct pt_regs *regs)
 {
 	(void)regs;
 	return 8;
+}
+
+static inline uint32_t regs_gate_sample(const struct pt_regs *regs)
+{
+	return (uint32_t)regs->r11;
 }
 
 static const uint64_t config_session_mark = 41;
@@ -138,10 +143,12 @@ static uint64_t entry_sp(const struct caller_frame *caller)
 	return caller->sp - caller->word;
 }
 
+static struct caller_frame walked_from; /* where the last stack started */
+
 static uint64_t take_stack(void *context, const struct caller_frame *from)
 {
 	(void)context;
-	(void)from;
+	walked_from = *from;
 	return 77;
 }
 

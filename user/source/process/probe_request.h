@@ -18,6 +18,7 @@ enum probe_kind {
 	PROBE_EXIT,       /* an exit of calls … */
 	PROBE_OPERATOR,   /* (before the calls that it marks) */
 	PROBE_EXIT_ENTRY, /* … that have no return probe */
+	PROBE_GATE,       /* (bpf/gate.bpf.h) */
 	PROBE_CALL,
 	PROBE_FREE,
 	PROBE_FREE_PLAIN,

@@ -49,6 +49,7 @@ static const struct {
 	{"task_exec", COST_NO_HIT},    {"task_exit", COST_NO_HIT},   {"count_users", COST_NO_HIT},
 	{"file_key_ask", COST_NO_HIT}, {"call_exit", COST_HOOK},     {"call_throw", COST_HOOK},
 	{"call_operator", COST_HOOK},  {"link_map", COST_HOOK},      {"thread_exits", COST_HOOK},
+	{"call_gate", COST_HOOK},
 };
 
 static enum cost_hit hit_of(const struct bpf_program *program)

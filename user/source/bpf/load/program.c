@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
+#include "arch/gate.h"
 #include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -146,6 +148,14 @@ static void maps_configure(struct mtrace_bpf *skeleton, const struct means *mean
 	}
 }
 
+/* A gate only reports calls that it has sampled. */
+static bool may_have_gates(const struct program_config *config)
+{
+	const struct arch *arch = arch_native(false);
+
+	return config->alloc_filter.sample && arch && arch_gate(arch->machine, false);
+}
+
 static void programs_configure(struct mtrace_bpf *skeleton, const struct means *means,
 			       const struct program_config *config)
 {
@@ -158,11 +168,13 @@ static void programs_configure(struct mtrace_bpf *skeleton, const struct means *
 	bpf_program__set_autoload(skeleton->progs.call_entry, !session);
 	bpf_program__set_autoload(skeleton->progs.call_return, !session);
 	bpf_program__set_autoload(skeleton->progs.call_operator, config->sanity);
+	bpf_program__set_autoload(skeleton->progs.call_gate, may_have_gates(config));
 	bpf_program__set_autoload(skeleton->progs.call_exit_entry, false);
 	bpf_program__set_autoload(skeleton->progs.call_exit, false);
 	bpf_program__set_autoload(skeleton->progs.call_throw, false);
 	bpf_program__set_autoload(skeleton->progs.count_users, means->attach == ATTACH_INHERITED);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_operator, type);
+	bpf_program__set_expected_attach_type(skeleton->progs.call_gate, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_session, ATTACH_UPROBE_SESSION);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_entry, type);
 	bpf_program__set_expected_attach_type(skeleton->progs.call_return, type);
@@ -497,6 +509,7 @@ static int attach(struct prober *prober, const struct probe_request *request,
 		[PROBE_EXIT] = exits->progs.call_exit,
 		[PROBE_EXIT_ENTRY] = exits->progs.call_exit_entry,
 		[PROBE_THROW] = exits->progs.call_throw,
+		[PROBE_GATE] = skeleton->progs.call_gate,
 		[PROBE_FREE] = skeleton->progs.call_free,
 		[PROBE_FREE_PLAIN] = skeleton->progs.call_free_plain,
 		[PROBE_LINK_MAP] = skeleton->progs.link_map_changed,

@@ -356,7 +356,7 @@ static void call_enter(struct thread_calls *thread, const struct pt_regs *regs, 
 	}
 	thread->calls[thread->count++] = call;
 	if (verdict.report && COOKIE_FLAGS(cookie) & COOKIE_FLAG_BEGIN)
-		emit_begin(regs, cookie, verdict.sample);
+		emit_begin(regs, cookie, verdict.sample, call.caller);
 }
 
 /* Handles a hit of a return breakpoint, if a pending call returns there. Calls above it never
@@ -443,7 +443,8 @@ static bool hit_operator(struct task_calls *calls, struct pt_regs *regs, abi_u64
 	return false;
 }
 
-/* Marks come before their calls, exits before calls that start at the same address. */
+/* Marks come before their calls, exits before calls that start at the same address. Gates need
+ * uprobes. */
 static const struct {
 	enum probe_kind kind;
 	bool (*hit)(struct task_calls *calls, struct pt_regs *regs, abi_u64 cookie);
@@ -459,7 +460,9 @@ static const struct {
 	{PROBE_THROW, hit_throw},
 };
 
-_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == PROBE_KINDS, "each probe kind has a row");
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+_Static_assert(KINDS == PROBE_KINDS - 1, "each probe kind has a row, except PROBE_GATE");
 
 bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint *breakpoint,
 	       const struct arch_registers *registers)
@@ -472,7 +475,7 @@ bool calls_hit(struct tracer *tracer, struct task *task, const struct breakpoint
 	now = (struct breakpoint_hit){tracer, task, space_as_memory(task->owner->memory), &regs};
 	if (place.returns)
 		call_leave(&task->calls->pending, &regs);
-	for (size_t i = 0; i < PROBE_KINDS; i++)
+	for (size_t i = 0; i < KINDS; i++)
 		if (place.kinds & 1u << kinds[i].kind)
 			held |= kinds[i].hit(task->calls, &regs, place.cookies[kinds[i].kind]);
 	now = (struct breakpoint_hit){0};
