@@ -4,7 +4,7 @@
 # WITH_name=1 leaves out the files of WITHOUT.name, WITH_name=0 those of WITH.name. A % stands for
 # anything.
 
-LAYERS   := base api os model net scan symbol parser source report app
+LAYERS   := base api os model net scan symbol gate parser source report app
 
 OPTIONS  := BPF READLINE DIFF DWARF X86 SECCOMP ZSTD TLS HTTP NSS
 
