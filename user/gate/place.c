@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Each try is one stop. A thread that stands inside displaced bytes is released, since it leaves
+ * them within a few instructions, unless a signal handler has interrupted it there.
+ *
+ * Removal restores the jumps in its first stop: from then on no thread enters the code, and the
+ * later tries only wait for those that are in it.
+ */
+#include "gate/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gate/helper.h"
+#include "gate/inside.h"
+#include "os/process/proc.h"
+#include "os/process/procfs.h"
+#include "os/ptrace/freeze.h"
+#include "os/ptrace/remote_call.h"
+
+#define TRIES 50
+
+static const struct timespec pause_between = {.tv_nsec = 1000000};
+
+/* What the helper reports. */
+struct gate_reply {
+	int code;
+	bool left;
+	struct gate_stop stop;
+	struct error err;
+};
+
+struct gate_job {
+	pid_t pid;
+	const struct gate_image *image;
+	const struct gate_patch *patches;
+	size_t count;
+	/* What to do in a stop. */
+	int (*run)(struct freeze *freeze, void *try);
+};
+
+/* One stop. */
+struct gate_try {
+	const struct gate_job *job;
+	struct gate_reply *reply;
+	uint64_t syscall;
+	pid_t thread; /* runs our system calls, and stands for the process in /proc */
+	int *status;  /* of its stop */
+	int memory;   /* descriptor of its /proc/PID/mem */
+	bool last;
+	bool busy; /* the result: try again */
+};
+
+/* Preparing a stop. */
+
+/* Chooses the first thread that is alive. */
+static int choose_thread(struct gate_try *try, struct freeze *freeze)
+{
+	size_t count;
+	const struct thread_registers *threads = freeze_threads(freeze, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		try->status = freeze_status(freeze, i);
+		try->thread = threads[i].tid;
+		if (try->status)
+			return 0;
+	}
+	return -ESRCH;
+}
+
+static int open_memory(pid_t tid)
+{
+	char path[PROCFS_PATH_SIZE];
+	int memory;
+
+	procfs_path(path, tid, "mem");
+	memory = open(path, O_RDWR | O_CLOEXEC);
+	return memory < 0 ? -errno : memory;
+}
+
+static int begin(struct gate_try *try, struct freeze *freeze)
+{
+	int code = choose_thread(try, freeze);
+
+	if (!code)
+		try->memory = open_memory(try->thread);
+	if (!code && try->memory < 0)
+		code = try->memory;
+	return code ? error_set_errno(&try->reply->err, code, "cannot open the memory of %d",
+				      (int)try->job->pid)
+		    : 0;
+}
+
+static int open_remote(const struct gate_try *try, struct remote_thread *ret_remote)
+{
+	return remote_thread_open(ret_remote, try->thread, try->thread, try->status, try->syscall,
+				  &try->reply->err);
+}
+
+/* Placing. */
+
+/* The code of gates finds a thread's data by its thread pointer. */
+static int check_threads(const struct gate_try *try, struct freeze *freeze)
+{
+	size_t count;
+	const struct thread_registers *threads = freeze_threads(freeze, &count);
+	struct error *err = &try->reply->err;
+	int pid = (int)try->job->pid;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!freeze_status(freeze, i) || !threads[i].size)
+			continue;
+		if (threads[i].word != sizeof(uint64_t))
+			return error_set(err, -EOPNOTSUPP,
+					 "cannot place gates in %d: it is a 32-bit process", pid);
+		if (!threads[i].thread)
+			return error_set(err, -EOPNOTSUPP,
+					 "cannot place gates in %d: thread %d has no thread "
+					 "pointer",
+					 pid, (int)threads[i].tid);
+	}
+	return 0;
+}
+
+static int check_originals(const struct gate_try *try)
+{
+	uint8_t bytes[GATE_DISPLACED_MAX];
+
+	for (size_t i = 0; i < try->job->count; i++) {
+		const struct gate_patch *patch = &try->job->patches[i];
+		int code = gate_memory_read(try->memory, patch->address, bytes, patch->displaced);
+
+		if (code)
+			return error_set_errno(&try->reply->err, code,
+					       "cannot read the code of %d at 0x%" PRIx64,
+					       (int)try->job->pid, patch->address);
+		if (memcmp(bytes, patch->original, patch->displaced))
+			return error_set(&try->reply->err, -EBUSY,
+					 "cannot place gates in %d: another tool has changed the "
+					 "code at 0x%" PRIx64,
+					 (int)try->job->pid, patch->address);
+	}
+	return 0;
+}
+
+/* Sets try->busy if a thread is inside displaced bytes. At the first byte it runs the jump. */
+static int check_displaced(struct gate_try *try, struct freeze *freeze)
+{
+	const struct gate_job *job = try->job;
+	struct gate_range *ranges = calloc(job->count + 1, sizeof(*ranges));
+	int code = -ENOMEM;
+
+	for (size_t i = 0; ranges && i < job->count; i++)
+		ranges[i] =
+			(struct gate_range){job->patches[i].address + 1,
+					    job->patches[i].address + job->patches[i].displaced};
+	if (ranges)
+		code = threads_inside(freeze, try->thread, ranges, job->count, &try->busy);
+	free(ranges);
+	return code ? error_set_errno(&try->reply->err, code, "cannot read the stacks of %d",
+				      (int)job->pid)
+		    : 0;
+}
+
+static int write_jumps(const struct gate_try *try)
+{
+	const struct gate_job *job = try->job;
+	size_t done = 0;
+	int code = 0;
+
+	while (!code && done < job->count) {
+		const struct gate_patch *patch = &job->patches[done++];
+
+		code = gate_memory_write(try->memory, patch->address, patch->jump,
+					 patch->jump_size);
+	}
+	if (!code)
+		return 0;
+	while (done--)
+		gate_memory_write(try->memory, job->patches[done].address,
+				  job->patches[done].original, job->patches[done].jump_size);
+	return error_set_errno(&try->reply->err, code, "cannot write to the code of %d",
+			       (int)job->pid);
+}
+
+static int map_and_write(const struct gate_try *try)
+{
+	struct remote_thread remote;
+	int code = open_remote(try, &remote);
+
+	if (!code)
+		code = gate_image_map(&remote, try->memory, try->job->image, &try->reply->err);
+	if (code)
+		return code;
+	code = write_jumps(try);
+	if (code)
+		gate_image_unmap(&remote, try->job->image);
+	return code;
+}
+
+static int place_stopped(struct freeze *freeze, void *context)
+{
+	struct gate_try *try = context;
+	int code = begin(try, freeze);
+
+	if (!code)
+		code = check_threads(try, freeze);
+	if (!code)
+		code = check_originals(try);
+	if (!code)
+		code = check_displaced(try, freeze);
+	if (!code && try->busy && try->last)
+		return error_set(&try->reply->err, -EAGAIN,
+				 "cannot place gates in %d: a thread stays at the start of a "
+				 "function that is to have one",
+				 (int)try->job->pid);
+	return code || try->busy ? code : map_and_write(try);
+}
+
+/* Removing. */
+
+/* Returns true if only the first byte of the jump has been replaced: by a breakpoint. */
+static bool is_occupied(const struct gate_patch *patch, const uint8_t bytes[GATE_JUMP_MAX])
+{
+	return memcmp(bytes, patch->original, patch->jump_size) != 0 &&
+	       !memcmp(bytes + 1, patch->jump + 1, patch->jump_size - 1U);
+}
+
+/* Code that is no longer mapped (dlclose) needs no restoring. Sets reply->left if a jump remains.
+ */
+static int restore_jumps(const struct gate_try *try)
+{
+	uint8_t bytes[GATE_JUMP_MAX];
+	int code = 0;
+
+	for (size_t i = 0; !code && i < try->job->count; i++) {
+		const struct gate_patch *patch = &try->job->patches[i];
+
+		if (gate_memory_read(try->memory, patch->address, bytes, patch->jump_size))
+			continue;
+		if (!memcmp(bytes, patch->jump, patch->jump_size))
+			code = gate_memory_write(try->memory, patch->address, patch->original,
+						 patch->jump_size);
+		else
+			try->reply->left |= is_occupied(patch, bytes);
+	}
+	return code ? error_set_errno(&try->reply->err, code, "cannot write to the code of %d",
+				      (int)try->job->pid)
+		    : 0;
+}
+
+/* Unmaps the image unless a thread is in its code. A thread that cannot run our system calls any
+ * more leaves it mapped. */
+static int unmap_unless_inside(struct gate_try *try, struct freeze *freeze)
+{
+	const struct gate_image *image = try->job->image;
+	const struct gate_range range = {image->address, image->address + image->code_size};
+	struct remote_thread remote;
+	int code = threads_inside(freeze, try->thread, &range, 1, &try->busy);
+
+	if (code)
+		return error_set_errno(&try->reply->err, code, "cannot read the stacks of %d",
+				       (int)try->job->pid);
+	if (try->busy) {
+		try->reply->left = try->last;
+		return 0;
+	}
+	if (open_remote(try, &remote) || gate_image_unmap(&remote, image))
+		try->reply->left = true;
+	return 0;
+}
+
+static int remove_stopped(struct freeze *freeze, void *context)
+{
+	struct gate_try *try = context;
+	int code = begin(try, freeze);
+
+	if (code || !gate_image_is_mapped(try->thread, try->job->image))
+		return code;
+	code = restore_jumps(try);
+	return code || try->reply->left ? code : unmap_unless_inside(try, freeze);
+}
+
+/* In the helper. */
+
+/* Stops the process once. Returns true if another try is needed. */
+static bool try_once(const struct gate_job *job, struct gate_reply *reply, uint64_t syscall)
+{
+	struct gate_try try = {.job = job,
+			       .reply = reply,
+			       .syscall = syscall,
+			       .memory = -1,
+			       .last = ++reply->stop.tries == TRIES};
+	struct freeze *freeze = NULL;
+	uint64_t began_ns = clock_now_ns();
+
+	reply->code = freeze_stop(&freeze, job->pid, &reply->err);
+	if (!reply->code)
+		reply->code = freeze_run(freeze, job->run, &try);
+	if (try.memory >= 0)
+		close(try.memory);
+	freeze_release(freeze);
+	reply->stop.stopped_ns += clock_now_ns() - began_ns;
+	return !reply->code && try.busy && !try.last;
+}
+
+static void help(const void *context, void *ret_reply)
+{
+	const struct gate_job *job = context;
+	struct gate_reply *reply = ret_reply;
+	pid_t thread = proc_living_thread(job->pid);
+	uint64_t syscall;
+
+	*reply = (struct gate_reply){0};
+	reply->code = thread ? remote_find_syscall(thread, &syscall) : -ESRCH;
+	if (reply->code) {
+		error_set_errno(&reply->err, reply->code,
+				"cannot find a system call instruction in %d", (int)job->pid);
+		return;
+	}
+	while (try_once(job, reply, syscall))
+		nanosleep(&pause_between, NULL);
+}
+
+/* In the tracer. */
+
+static int run_job(const struct gate_job *job, struct gate_reply *reply)
+{
+	int code = gate_helper_run(help, job, reply, sizeof(*reply));
+
+	if (!code)
+		return reply->code;
+	*reply = (struct gate_reply){0};
+	if (code == -EIO)
+		return error_set(&reply->err, code,
+				 "cannot change the code of %d: the helper process was killed",
+				 (int)job->pid);
+	return error_set_errno(&reply->err, code, "cannot start a process to change the code of %d",
+			       (int)job->pid);
+}
+
+int gate_place(pid_t pid, const struct gate_image *image, const struct gate_patch *patches,
+	       size_t count, struct gate_stop *ret_stop, struct error *err)
+{
+	const struct gate_job job = {pid, image, patches, count, place_stopped};
+	struct gate_reply reply = {0};
+	int code = run_job(&job, &reply);
+
+	*ret_stop = reply.stop;
+	return code ? error_set(err, code, "%s", reply.err.text) : 0;
+}
+
+int gate_remove(pid_t pid, const struct gate_image *image, const struct gate_patch *patches,
+		size_t count, bool *ret_left, struct gate_stop *ret_stop, struct error *err)
+{
+	const struct gate_job job = {pid, image, patches, count, remove_stopped};
+	struct gate_reply reply = {0};
+	int code = run_job(&job, &reply);
+
+	*ret_stop = reply.stop;
+	*ret_left = reply.left || (code && code != -ESRCH);
+	return code && code != -ESRCH ? error_set(err, code, "%s", reply.err.text) : 0;
+}
