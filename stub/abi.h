@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The interface between the code that we map into a process (stub/, arch/x86_stub.S) and the
- * tracer: the data that both use, and the templates of which the tracer makes one gate per function
- * (user/gate/). Included by both sides and by assembly.
+ * tracer: the data that both use, and the templates. The tracer makes one gate per function from
+ * them (user/gate/). Included by both sides and by assembly.
  *
  * The data is anonymous private memory of the process, which the kernel wipes in a child
  * (MADV_WIPEONFORK). All zero means: sample nothing.

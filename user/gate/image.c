@@ -14,8 +14,6 @@
 
 #include "os/process/procfs.h"
 
-#define NAME    "mtrace-gate"
-#define MAPPED  "/memfd:" NAME
 #define DELETED " (deleted)"
 #define SEALS   (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
 #define NO_FILE (-1)
@@ -131,7 +129,7 @@ static int create_file(struct mapping_steps *steps)
 {
 	uint64_t name = data_address(steps->image);
 	const uint64_t flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int file = gate_memory_write(steps->memory, name, NAME, sizeof(NAME));
+	int file = gate_memory_write(steps->memory, name, GATE_CODE_NAME, sizeof(GATE_CODE_NAME));
 
 	steps->failed = "memfd_create";
 	if (!file)
@@ -146,7 +144,7 @@ static int create_file(struct mapping_steps *steps)
 
 static bool is_gate_link(const char *link)
 {
-	return link && !strcmp(link, MAPPED DELETED);
+	return link && !strcmp(link, GATE_CODE_PATH DELETED);
 }
 
 /*
@@ -230,7 +228,7 @@ static int close_file(struct mapping_steps *steps)
 
 static int fill_data(struct mapping_steps *steps)
 {
-	static const char zeros[sizeof(NAME)];
+	static const char zeros[sizeof(GATE_CODE_NAME)];
 	const struct gate_image *image = steps->image;
 	int err = gate_memory_write(steps->memory, data_address(image), zeros, sizeof(zeros));
 

@@ -15,6 +15,10 @@
 #include "base/error.h"
 #include "os/ptrace/remote_call.h"
 
+/* The path of the code in /proc/PID/maps. */
+#define GATE_CODE_NAME "mtrace-gate"
+#define GATE_CODE_PATH "/memfd:" GATE_CODE_NAME
+
 /* Code (r-x), directly followed by data (rw-, private; zero in forked children). The sizes are in
  * bytes. code_size and data_size are multiples of the page size, and not 0. */
 struct gate_image {

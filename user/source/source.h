@@ -29,6 +29,8 @@ enum stack_mode {
 struct selected;     /* source/selection.h */
 struct kernel_words; /* os/process/kernel_words.h */
 
+enum gate_use { GATES_AUTO, GATES_ALWAYS, GATES_NEVER };
+
 struct source_config {
 	struct module_table *modules; /* shared with the report; outlives the source */
 	struct parser *parser;        /* reads the files of traced programs; outlives the source */
@@ -42,6 +44,7 @@ struct source_config {
 	bool holds_exits; /* processes may be paused when they exit */
 	bool sanity;      /* record stacks of frees, and the operator that made a call */
 	struct alloc_filter alloc_filter; /* which heap calls to report; not with sanity */
+	enum gate_use gates;              /* whether to sample by gates: source/gate/gated.h */
 	bool measures;                    /* measure the cost if possible: see cost_begin */
 	bool must_measure;                /* fail to open if that is impossible */
 	const char *pairing;       /* "session", "task", "hash", or NULL: the best one that works */

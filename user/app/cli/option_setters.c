@@ -201,6 +201,16 @@ SETTER(set_backend)
 	return code;
 }
 
+SETTER(set_gates)
+{
+	static const enum gate_use uses[] = {GATES_AUTO, GATES_ALWAYS, GATES_NEVER};
+	int index = 0, code = choice_parse(row, argument, &index, err);
+
+	if (!code)
+		options->gates = uses[index];
+	return code;
+}
+
 SETTER(set_pairing)
 {
 	int index = 0, code = choice_parse(row, argument, &index, err);

@@ -19,7 +19,8 @@ option_setter set_no_cpp, set_follow, set_hold_exec, set_interactive, set_system
 	set_allocator, set_sort, set_top, set_ignore, set_suppressions, set_format, set_scan_every,
 	set_interval, set_count, set_keep, set_output_mode, set_scan_stop, set_scan_live,
 	set_scan_swapped, set_align, set_error_exitcode, set_leak_kinds, set_buffer, set_sample,
-	set_max_overhead, set_abort_over, set_max_memory, set_min_size, set_max_size, set_port,
-	set_prometheus_sites, set_prometheus_processes, set_backlog, set_checkpoint, set_reconnect;
+	set_gates, set_max_overhead, set_abort_over, set_max_memory, set_min_size, set_max_size,
+	set_port, set_prometheus_sites, set_prometheus_processes, set_backlog, set_checkpoint,
+	set_reconnect;
 
 #endif

@@ -65,8 +65,9 @@ struct options {
 	uint32_t depth;
 	enum stack_mode stack;
 	enum backend backend;
-	const char *pairing;              /* NULL: the best that works */
-	uint64_t buffer_bytes;            /* 0: default */
+	const char *pairing;   /* NULL: the best that works */
+	uint64_t buffer_bytes; /* 0: default */
+	enum gate_use gates;
 	struct alloc_filter alloc_filter; /* which heap calls are recorded */
 	uint64_t max_memory;              /* of this program, in bytes; 0: what is available */
 	/* Of the traced processes' CPU time, per million; 0: no limit. */

@@ -191,6 +191,7 @@ static int source_open(struct session *session, const struct options *options, s
 		.hold_exec = options->hold_exec,
 		.sanity = options->sanity,
 		.alloc_filter = options->alloc_filter,
+		.gates = options->gates,
 		.measures = options->verbose || must_measure || measures_start(options),
 		.must_measure = must_measure,
 		.holds_exits = options->scan,

@@ -27,6 +27,7 @@
 #include "source/bpf/deferred.h"
 #include "source/bpf/thread_words.h"
 #include "source/bpf/unwind.h"
+#include "source/gate/gated.h"
 #include "source/record/ring.h"
 #include "source/record/ring_reader.h"
 #include "source/selection.h"
@@ -260,6 +261,7 @@ static int bpf_deliver_losses(struct source *source)
 
 	for (size_t i = 0; !err && i < bpf->process_count; i++) {
 		processes_losses(bpf, bpf->processes[i]->pid, losses);
+		losses[LOSS_NO_STATE] += gated_missed(bpf->processes[i]);
 		err = processes_deliver_losses(bpf->processes[i], losses);
 	}
 	return err;
@@ -354,7 +356,12 @@ static int start_measuring(struct trace_source *bpf, struct error *err)
 
 static void bpf_draw(struct source *source, uint32_t sample)
 {
-	bpf_of(source)->program->skeleton->bss->sample_drawn = sample;
+	struct trace_source *bpf = bpf_of(source);
+
+	bpf->program->skeleton->bss->sample_drawn = sample;
+	bpf->prober->sample = sample;
+	for (size_t i = 0; i < bpf->process_count; i++)
+		gated_sample(bpf->processes[i], sample);
 }
 
 static int open_ring(struct trace_source *bpf)
@@ -372,6 +379,7 @@ static int bpf_start(struct trace_source *bpf, struct error *err)
 
 	if (code)
 		return code;
+	bpf->prober->sample = alloc_filter_samples_at_first(&bpf->config.alloc_filter);
 	module_table_set_identifier(bpf->config.modules, file_key_identifier(bpf->program));
 	if (bpf->prober->everybody && !bpf->program->seccomp_safe)
 		return error_set(err, -EOPNOTSUPP,

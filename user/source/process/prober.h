@@ -33,6 +33,7 @@ struct prober {
 	const struct prober_ops *ops; /* NULL if the tracer uses ptrace */
 	struct map64 allocators;      /* module id → number, from 0 */
 	bool everybody;               /* probes are in all processes that map a file */
+	uint32_t sample;              /* of heap calls, as in records; 0: not sampled */
 };
 
 /* Places probes. Inherited probes are only in place after prober_commit(), which is called once for

@@ -14,6 +14,7 @@
 #include "source/source.h"
 
 struct unwind_tables;
+struct gated_module;
 
 /* An executable mapping that was delivered. */
 struct delivered_mapping {
@@ -71,8 +72,9 @@ struct traced_process {
 	bool leader_exited;                  /* its leader has exited: see leader.h */
 	uint64_t shared_ns; /* start of shared probes; earlier mappings have a gap */
 	struct probe_links links;
-	struct map64 attached; /* module id → 1 */
-	uint64_t attached_ns;  /* time at which the newest probe was in place */
+	VEC(struct gated_module *) gated; /* modules with gates: source/gate/gated.h */
+	struct map64 attached;            /* module id → 1 */
+	uint64_t attached_ns;             /* time at which the newest probe was in place */
 	uint64_t entered_ns;
 	uint64_t placed_ns;     /* the newest one since this was set to 0 */
 	bool uncommitted;       /* probes_commit() has sites to probe */

@@ -11,6 +11,7 @@
 #include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "gate/image.h"
 #include "os/file/regular.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
@@ -193,7 +194,7 @@ static int publish_tables(struct traced_process *process, const struct proc_maps
 static bool is_of_module(const struct proc_mapping *mapping)
 {
 	return mapping->executable && strcmp(mapping->path, "[uprobes]") &&
-	       strcmp(mapping->path, "[vsyscall]");
+	       strcmp(mapping->path, "[vsyscall]") && strcmp(mapping->path, GATE_CODE_PATH);
 }
 
 /* Probes the modules of the mappings. modules[i] is that of mapping i, or NULL. */

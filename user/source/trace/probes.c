@@ -11,61 +11,12 @@
 #include "base/log.h"
 #include "os/process/proc.h"
 #include "symbol/elf/module_table.h"
-#include "source/trace/wanted.h"
+#include "source/process/cookie.h"
+#include "source/gate/gated.h"
+#include "source/process/wanted.h"
 #include "symbol/probe_site/plan.h"
 
 #define BREAKPOINT_NONE 0 /* never a probed byte: it would be `add` */
-
-/* The number of this allocator among all traced ones, from 0. */
-static uint8_t object_number(struct prober *prober, const struct module *module)
-{
-	uint32_t number = map64_get(&prober->allocators, module->id);
-
-	if (number == MAP64_NONE) {
-		number = (uint32_t)prober->allocators.count;
-		/* Out of memory, the next one gets the same number: a free may count as
-		 * unmatched. */
-		map64_set(&prober->allocators, module->id, number);
-	}
-	return (uint8_t)number;
-}
-
-static uint64_t anybody_flag(const struct traced_process *process)
-{
-	if (!process->shared || process->config->scope != SCOPE_NAMED)
-		return 0;
-	return (uint64_t)COOKIE_FLAG_ANYBODY << 24;
-}
-
-static uint64_t site_cookie(const struct traced_process *process, const struct module *module,
-			    const struct probe_plan *plan, const struct probe_site *site)
-{
-	uint64_t cookie = api_cookie(site->api);
-
-	/* Identifies the allocator that frees: one may call the free of another. */
-	if (!api_needs_return(site->api))
-		cookie |= (uint64_t)object_number(process->prober, module) << COOKIE_OBJECT_SHIFT;
-	cookie |= anybody_flag(process) | alloc_filter_leaf_flag(module, plan, site->api);
-
-	/* Without that hook, only the caller of free tells the program's frees from the cleanup of
-	 * an exiting thread. */
-	if (!api_needs_return(site->api) && !plan->hooks[HOOK_THREAD_EXITS])
-		cookie |= (uint64_t)COOKIE_FLAG_CALLER << 24;
-	return cookie;
-}
-
-static enum probe_kind site_kind(const struct traced_process *process, const struct module *module,
-				 const struct probe_plan *plan, const struct probe_site *site)
-{
-	if (site->by_exits)
-		return PROBE_EXIT_ENTRY;
-	if (site->needs_return)
-		return PROBE_CALL;
-	if (process->config->sanity)
-		return PROBE_FREE;
-	return site_cookie(process, module, plan, site) == COOKIE_PLAIN_FREE ? PROBE_FREE_PLAIN
-									     : PROBE_FREE;
-}
 
 static struct probe_links *links_of(struct traced_process *process)
 {
@@ -99,9 +50,27 @@ static int attach(struct traced_process *process, const struct module *module, e
 	return prober_attach(process->prober, &request, links_of(process));
 }
 
-/* Attaches all sites of one kind with one request. */
+typedef bool site_choice_fn(const struct probe_site *site);
+
+static bool is_any_site(const struct probe_site *site)
+{
+	(void)site;
+	return true;
+}
+
+static bool is_map_site(const struct probe_site *site)
+{
+	return api_row(site->api)->family == FAMILY_MAP;
+}
+
+static bool is_heap_site(const struct probe_site *site)
+{
+	return !is_map_site(site);
+}
+
+/* Attaches all chosen sites of one kind with one request. */
 static int attach_kind(struct traced_process *process, const struct module *module,
-		       const struct probe_plan *plan, enum probe_kind kind)
+		       const struct probe_plan *plan, enum probe_kind kind, site_choice_fn *chosen)
 {
 	uint64_t *offsets = calloc(plan->site_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(plan->site_count, sizeof(*cookies));
@@ -113,11 +82,11 @@ static int attach_kind(struct traced_process *process, const struct module *modu
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 
-		if (site_kind(process, module, plan, site) != kind ||
+		if (!chosen(site) || cookie_kind(process, module, plan, site) != kind ||
 		    !wanted_site(process->config, site) || refuse_thumb(process, module, site))
 			continue;
 		offsets[count] = site->offset;
-		cookies[count++] = site_cookie(process, module, plan, site);
+		cookies[count++] = cookie_of_site(process, module, plan, site);
 		log_info("%s: %s+%u: %s (%s)", module->path, site->symbol,
 			 (unsigned int)(site->offset - site->entry), site->instruction,
 			 site->reason);
@@ -138,7 +107,7 @@ static uint64_t mark_argument(int8_t position)
 static uint64_t mark_cookie(const struct traced_process *process, const struct probe_mark *mark)
 {
 	return (uint64_t)mark->api | mark_argument(mark->passed_size) << 8 |
-	       mark_argument(mark->aligned) << 12 | anybody_flag(process) |
+	       mark_argument(mark->aligned) << 12 | cookie_anybody(process) |
 	       (mark->offset - mark->entry) << 32 | (uint64_t)mark->size << 40;
 }
 
@@ -237,10 +206,10 @@ static int watch_throws(struct traced_process *process, const struct module *lat
 static const enum probe_kind site_kinds[] = {PROBE_FREE, PROBE_FREE_PLAIN, PROBE_EXIT_ENTRY,
 					     PROBE_CALL};
 
-static int attach_sites(struct traced_process *process, const struct module *module,
-			const struct probe_plan *plan)
+static int attach_chosen(struct traced_process *process, const struct module *module,
+			 const struct probe_plan *plan, site_choice_fn *chosen)
 {
-	bool exits = wanted_exits(process->config, plan);
+	bool exits = chosen != is_map_site && wanted_exits(process->config, plan);
 	int err = exits ? watch_throws(process, module) : 0;
 
 	if (!err && exits)
@@ -250,8 +219,28 @@ static int attach_sites(struct traced_process *process, const struct module *mod
 		err = attach_marks(process, module, plan);
 	for (size_t i = 0;
 	     !err && plan->site_count && i < sizeof(site_kinds) / sizeof(site_kinds[0]); i++)
-		err = attach_kind(process, module, plan, site_kinds[i]);
+		err = attach_kind(process, module, plan, site_kinds[i], chosen);
+	return err;
+}
+
+static int attach_sites(struct traced_process *process, const struct module *module,
+			const struct probe_plan *plan)
+{
+	bool gated = gated_defer(process, module);
+	int err = attach_chosen(process, module, plan, gated ? is_map_site : is_any_site);
+
 	return err ? err : attach_hooks(process, module, plan);
+}
+
+/* Modules that can have no gates after all are probed as usual. */
+static int commit_gates(struct traced_process *process)
+{
+	const struct module *module;
+	int err = 0;
+
+	while (!err && (module = gated_place(process)))
+		err = attach_chosen(process, module, module->plan, is_heap_site);
+	return err;
 }
 
 /* Probes in all processes are placed once: now, or later if a translator is running. */
@@ -300,7 +289,9 @@ static int attach_module(struct traced_process *process, const struct module *mo
 
 static int commit_events(struct traced_process *process)
 {
-	return prober_commit(process->prober, process->pid, links_of(process));
+	int err = commit_gates(process);
+
+	return err ? err : prober_commit(process->prober, process->pid, links_of(process));
 }
 
 int probes_commit(struct traced_process *process)
@@ -313,6 +304,19 @@ int probes_commit(struct traced_process *process)
 	if (err && err != -ENOMEM && err != -ESRCH) /* its exit is reported elsewhere */
 		log_warn("process %d: cannot place probes: %s", (int)process->pid, strerror(-err));
 	return err == -ENOMEM ? err : 0;
+}
+
+int probes_after_exec(struct traced_process *process)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < process->gated.count; i++) {
+		const struct module *module = gated_module_of(process, i);
+
+		err = attach_chosen(process, module, module->plan, is_heap_site);
+	}
+	gated_forget(process);
+	return err;
 }
 
 static void count_sites(struct traced_process *process, const struct probe_plan *plan)
@@ -381,8 +385,10 @@ static const struct probe_plan *plan_of(struct traced_process *process, struct m
 		process->unprobed_sites++;
 		return NULL;
 	}
-	if (!module->plan)
+	if (!module->plan) {
 		module->prefix = wanted_prefix(process->config, module);
+		module->wants_gates = gated_wanted(process->config);
+	}
 	if (!parser_plan(process->config->parser, module, &plan, &err))
 		return plan;
 	log_info("%s: %s", module->path, err.text);
@@ -500,18 +506,21 @@ static void probes_verify(struct traced_process *process, const struct module *m
 			  const struct delivered_mapping *mapping)
 {
 	const struct probe_plan *plan = module->plan;
+	bool exits;
 
 	if (!plan || process->translated || (process->shared && process->shared->paused) ||
 	    wanted_omits(process->config, module))
 		return;
+	exits = wanted_exits(process->config, plan) && !gated_has(process, module);
 	for (size_t i = 0; i < plan->site_count; i++) {
 		const struct probe_site *site = &plan->sites[i];
 		uint64_t address = address_in(mapping, site->offset);
 
-		if (address && wanted_site(process->config, site))
+		if (address && wanted_site(process->config, site) &&
+		    (is_map_site(site) || !gated_has(process, module)))
 			verify_byte(process, module, site->symbol, site->original, address);
 	}
-	for (size_t i = 0; wanted_exits(process->config, plan) && i < plan->exit_count; i++) {
+	for (size_t i = 0; exits && i < plan->exit_count; i++) {
 		const struct probe_exit *exit = &plan->exits[i];
 		uint64_t address = address_in(mapping, exit->offset);
 
@@ -576,9 +585,10 @@ int probes_each(const struct traced_process *process, const struct module *modul
 		const struct probe_site *site = &plan->sites[i];
 
 		if (wanted_site(process->config, site))
-			err = taker->take(taker->ctx, site_kind(process, module, plan, site),
+			err = taker->take(taker->ctx, cookie_kind(process, module, plan, site),
 					  site->offset | site->thumb,
-					  site_cookie(process, module, plan, site), site->original);
+					  cookie_of_site(process, module, plan, site),
+					  site->original);
 	}
 	return err ? err : each_hook(taker, plan);
 }

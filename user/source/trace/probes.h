@@ -22,6 +22,10 @@ int probes_attach(struct traced_process *process, struct module *module);
 /* Probes a module that may be mapped later. Returns the same as probes_attach(). */
 int probes_attach_ahead(struct traced_process *process, struct module *module);
 
+/* The process has executed another program, where nothing is left of its gates: probes their
+ * functions instead. Returns 0 or -errno. */
+int probes_after_exec(struct traced_process *process);
+
 /* Inherited probes are only in place after this returns. Call it after modules that belong
  * together. Returns 0 or -ENOMEM. */
 int probes_commit(struct traced_process *process);

@@ -19,6 +19,7 @@
 #include "source/trace/leader.h"
 #include "source/trace/libraries.h"
 #include "source/trace/mappings.h"
+#include "source/gate/gated.h"
 #include "source/trace/probes.h"
 #include "source/trace/translator.h"
 #include "symbol/elf/module_table.h"
@@ -394,6 +395,8 @@ int traced_process_exec(struct traced_process *process, const struct record_exec
 	map64_free(&process->delivered);
 	process->mapping_count = 0;
 	err = deliver_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
+	if (!err && process->gated.count)
+		err = probes_after_exec(process);
 	if (!err && (by_thread || (freed && !process->shared)))
 		err = traced_process_attach_again(process, exec->head.time_ns);
 	return err;
@@ -401,6 +404,7 @@ int traced_process_exec(struct traced_process *process, const struct record_exec
 
 void traced_process_detach(struct traced_process *process)
 {
+	gated_remove(process);
 	prober_leave(process->prober, &process->links);
 }
 

@@ -32,7 +32,7 @@ struct module {
 	size_t segment_count;
 	/* Prefix of its allocation functions that the user gave, or NULL. Not owned. */
 	const char *prefix;
-	bool wants_gates;        /* its plan shall say where gates are possible */
+	bool wants_gates;        /* its plan is to say where gates are possible */
 	struct probe_plan *plan; /* NULL until first used; see symbol/probe_site/plan.h */
 	void (*free_plan)(struct probe_plan *plan); /* set together with the plan */
 };

@@ -115,7 +115,10 @@ static int add_chosen(struct planner *planner, const struct api_function *functi
 	memcpy(site.instruction, choice.instruction, sizeof(site.instruction));
 	memcpy(site.reason, choice.reason, sizeof(site.reason));
 	if (planner->module->wants_gates && api_row(site.api)->family == FAMILY_HEAP)
-		site.gate = probe_gate_find(&planner->image, code, function->offset);
+		site.gate =
+			gate_site_find(&planner->image,
+				       &(struct gate_code){code->bytes, code->size, code->address},
+				       function->offset);
 	return vec_push(&planner->sites, site);
 }
 

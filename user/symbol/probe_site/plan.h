@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "symbol/elf/module.h"
 #include "symbol/probe_site/api_functions.h"
-#include "symbol/probe_site/gate_site.h"
+#include "symbol/gate/gate_site.h"
 #include "symbol/probe_site/hook.h"
 
 struct probe_site {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "symbol/probe_site/gate_site.h"
+#include "symbol/gate/gate_site.h"
 
 #include <stdlib.h>
 
@@ -25,22 +25,22 @@ static enum gate_refusal check_branches(const struct elf_image *image, const str
 	return refusal;
 }
 
-struct probe_gate probe_gate_find(const struct elf_image *image, const struct function_code *code,
-				  uint64_t offset)
+struct probe_gate gate_site_find(const struct elf_image *image, const struct gate_code *function,
+				 uint64_t offset)
 {
-	const struct arch_gate *arch = arch_gate((uint16_t)code->machine, !code->elf64);
-	const struct gate_code function = {code->bytes, code->size, code->address};
-	struct probe_gate gate = {.end = offset + code->size, .refusal = GATE_UNDECODED};
+	const struct arch_gate *arch =
+		arch_gate((uint16_t)image->module->machine, !image->module->elf64);
+	struct probe_gate gate = {.end = offset + function->size, .refusal = GATE_UNDECODED};
 	struct gate_site site;
 
 	if (!arch)
 		return gate;
-	gate.refusal = (uint8_t)arch->find(&function, &site);
+	gate.refusal = (uint8_t)arch->find(function, &site);
 	if (!gate.refusal)
 		gate.refusal = (uint8_t)check_branches(image, arch, &site);
 	if (gate.refusal)
 		return gate;
-	gate.offset = offset + (site.address - code->address);
+	gate.offset = offset + (site.address - function->address);
 	gate.size = site.size;
 	return gate;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the user's options select: functions (--only), modules (--omit) and prefixes (--allocator).
  */
-#ifndef MTRACE_SOURCE_TRACE_WANTED_H
-#define MTRACE_SOURCE_TRACE_WANTED_H
+#ifndef MTRACE_SOURCE_PROCESS_WANTED_H
+#define MTRACE_SOURCE_PROCESS_WANTED_H
 
 #include <stdbool.h>
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where a function can have a gate (arch/gate.h). */
-#ifndef MTRACE_SYMBOL_PROBE_SITE_GATE_SITE_H
-#define MTRACE_SYMBOL_PROBE_SITE_GATE_SITE_H
+#ifndef MTRACE_SYMBOL_GATE_GATE_SITE_H
+#define MTRACE_SYMBOL_GATE_GATE_SITE_H
 
 #include <stdint.h>
 
 #include "arch/gate.h"
 #include "symbol/elf/image.h"
-#include "symbol/probe_site/function_code.h"
 
 struct probe_gate {
 	uint64_t offset; /* file offset of the jump */
@@ -16,8 +15,9 @@ struct probe_gate {
 	uint8_t refusal; /* enum gate_refusal: why not */
 };
 
-/* `offset` is the function's in the file. Out of memory counts as a refusal. */
-struct probe_gate probe_gate_find(const struct elf_image *image, const struct function_code *code,
-				  uint64_t offset);
+/* `function` has its virtual address in the file, and `offset` is its file offset. Out of memory
+ * counts as a refusal. */
+struct probe_gate gate_site_find(const struct elf_image *image, const struct gate_code *function,
+				 uint64_t offset);
 
 #endif

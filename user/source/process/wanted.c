@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "source/trace/wanted.h"
+#include "source/process/wanted.h"
 
 #include <limits.h>
 #include <stdio.h>

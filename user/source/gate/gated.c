@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "source/gate/gated.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "gate/gates.h"
+#include "os/process/maps.h"
+#include "source/process/cookie.h"
+#include "source/process/wanted.h"
+
+#define NS_PER_MS 1000000
+
+/* Sampled blocks to have room for: those of a heap of this size. */
+#define HEAP_SIZE (64ULL << 30)
+
+struct gated_module {
+	const struct module *module;
+	struct gates *gates;             /* NULL until they are placed */
+	const struct probe_site **sites; /* of its functions, in the order of the gates */
+	size_t count;
+	uint64_t low, high; /* of its mappings */
+	int code;           /* descriptor of the gates' code, or -1 … */
+	char path[32];      /* … and a path to it */
+};
+
+bool gated_wanted(const struct source_config *config)
+{
+	const struct alloc_filter *filter = &config->alloc_filter;
+
+	return config->gates == GATES_ALWAYS && config->scope == SCOPE_NAMED && !config->sanity &&
+	       alloc_filter_samples_at_first(filter) && !filter->min_size && !filter->max_size;
+}
+
+static bool is_heap_site(const struct source_config *config, const struct probe_site *site)
+{
+	return api_row(site->api)->family == FAMILY_HEAP && wanted_site(config, site);
+}
+
+static bool names_aligned(const struct probe_site *site)
+{
+	return strstr(site->symbol, "align");
+}
+
+/* Which gate serves a function. Names that say "nothrow" are of operators that return NULL. */
+static enum stub_kind kind_of(const struct probe_site *site)
+{
+	switch (site->api) {
+	case API_CALLOC:
+		return STUB_COUNT_SIZE;
+	case API_REALLOC:
+		return STUB_REALLOC;
+	case API_REALLOCARRAY:
+		return STUB_REALLOC_COUNT;
+	case API_POSIX_MEMALIGN:
+		return STUB_SIZE_THIRD;
+	case API_ALIGNED_ALLOC:
+		return STUB_SIZE_SECOND;
+	case API_NEW:
+	case API_NEW_ARRAY:
+		if (strstr(site->symbol, "nothrow"))
+			return STUB_SIZE_FIRST;
+		return names_aligned(site) ? STUB_NEW_ALIGNED : STUB_NEW;
+	default:
+		return api_allocates(site->api) ? STUB_SIZE_FIRST : STUB_FREE;
+	}
+}
+
+/* The function that operator new calls instead of itself; GATES_NO_OTHER if there is none. */
+static size_t other_of(const struct gated_module *gated, enum stub_kind kind)
+{
+	enum api api = kind == STUB_NEW ? API_MALLOC : API_ALIGNED_ALLOC;
+
+	if (kind != STUB_NEW && kind != STUB_NEW_ALIGNED)
+		return GATES_NO_OTHER;
+	for (size_t i = 0; i < gated->count; i++)
+		if (gated->sites[i]->api == api &&
+		    (api == API_ALIGNED_ALLOC || !names_aligned(gated->sites[i])))
+			return i;
+	return GATES_NO_OTHER;
+}
+
+/* Returns why the module has no gates; NULL if it can have them. */
+static const char *why_not(const struct gated_module *gated)
+{
+	if (!gated->count)
+		return "it has no heap function";
+	for (size_t i = 0; i < gated->count; i++) {
+		const struct probe_site *site = gated->sites[i];
+		enum stub_kind kind = kind_of(site);
+
+		if (!site->gate.size)
+			return site->symbol;
+		if ((kind == STUB_NEW || kind == STUB_NEW_ALIGNED) &&
+		    other_of(gated, kind) == GATES_NO_OTHER)
+			return site->symbol;
+	}
+	return NULL;
+}
+
+static void module_forget(struct gated_module *gated)
+{
+	if (gated->code >= 0)
+		close(gated->code);
+	gates_forget(gated->gates);
+	free(gated->sites);
+	free(gated);
+}
+
+static struct gated_module *module_new(const struct traced_process *process,
+				       const struct module *module)
+{
+	struct gated_module *gated = calloc(1, sizeof(*gated));
+
+	if (!gated)
+		return NULL;
+	gated->module = module;
+	gated->code = -1;
+	gated->sites = calloc(module->plan->site_count + 1, sizeof(*gated->sites));
+	for (size_t i = 0; gated->sites && i < module->plan->site_count; i++)
+		if (is_heap_site(process->config, &module->plan->sites[i]))
+			gated->sites[gated->count++] = &module->plan->sites[i];
+	return gated;
+}
+
+bool gated_defer(struct traced_process *process, const struct module *module)
+{
+	struct gated_module *gated;
+	const char *objection;
+
+	if (!gated_wanted(process->config) || process->shared || process->awaits_exec ||
+	    module->machine != EM_X86_64 || !module->elf64 || !module->plan->site_count)
+		return false;
+	gated = module_new(process, module);
+	if (!gated)
+		return false;
+	objection = why_not(gated);
+	if (!objection && !vec_push(&process->gated, gated))
+		return true;
+	if (objection && gated->count)
+		log_info("%s: no gates, because of %s", module->path, objection);
+	module_forget(gated);
+	return false;
+}
+
+/* On overlayfs, /proc/PID/maps and the file's status identify it differently. */
+static bool is_mapping_of(const struct proc_mapping *mapping, const struct module *module)
+{
+	return (mapping->inode == module->inode &&
+		makedev(mapping->dev_major, mapping->dev_minor) == module->device) ||
+	       (mapping->inode && !strcmp(mapping->path, module->path));
+}
+
+/* The address of a file offset in the code of the module; 0 if it is mapped nowhere, or twice. */
+static uint64_t address_of(const struct proc_maps *maps, const struct module *module,
+			   uint64_t offset)
+{
+	uint64_t address = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+
+		if (!mapping->executable || !is_mapping_of(mapping, module) ||
+		    offset < mapping->offset ||
+		    offset - mapping->offset >= mapping->end - mapping->start)
+			continue;
+		if (address || mapping->writable || mapping->shared)
+			return 0;
+		address = mapping->start + offset - mapping->offset;
+	}
+	return address;
+}
+
+static int describe_function(const struct gated_module *gated, const struct proc_maps *maps,
+			     size_t i, struct gate_function *function)
+{
+	const struct probe_site *site = gated->sites[i];
+
+	function->kind = kind_of(site);
+	function->site = address_of(maps, gated->module, site->gate.offset);
+	if (!function->site)
+		return -ENOENT;
+	function->start = function->site - (site->gate.offset - site->entry);
+	function->end = function->start + (site->gate.end - site->entry);
+	function->displaced = site->gate.size;
+	function->other = other_of(gated, function->kind);
+	return pread(gated->module->fd, function->original, site->gate.size,
+		     (off_t)site->gate.offset) == site->gate.size
+		       ? 0
+		       : -EIO;
+}
+
+/* What the instructions of the module may refer to: all its mappings. */
+static void find_span(struct gated_module *gated, const struct proc_maps *maps)
+{
+	gated->low = UINT64_MAX;
+	gated->high = 0;
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct proc_mapping *mapping = &maps->items[i];
+
+		if (!is_mapping_of(mapping, gated->module))
+			continue;
+		gated->low = mapping->start < gated->low ? mapping->start : gated->low;
+		gated->high = mapping->end > gated->high ? mapping->end : gated->high;
+	}
+}
+
+static int place_gates(const struct traced_process *process, struct gated_module *gated,
+		       const struct proc_maps *maps, struct error *err)
+{
+	struct gate_function *functions = calloc(gated->count, sizeof(*functions));
+	struct gates_config config = {
+		.machine = EM_X86_64,
+		.mean = process->config->alloc_filter.sample,
+		.blocks = HEAP_SIZE / process->config->alloc_filter.sample,
+	};
+	int code = functions ? 0 : -ENOMEM;
+
+	find_span(gated, maps);
+	config.low = gated->low;
+	config.high = gated->high;
+	for (size_t i = 0; !code && i < gated->count; i++)
+		code = describe_function(gated, maps, i, &functions[i]);
+	if (code)
+		error_set_errno(err, code, "its code is not mapped as usual");
+	else
+		code = gates_place(&gated->gates, process->pid, functions, gated->count, &config,
+				   err);
+	free(functions);
+	return code;
+}
+
+/* The probe of a gate: its offset in the code, and its cookie. Returns false if there is none. */
+static bool probe_of(const struct traced_process *process, const struct gated_module *gated,
+		     size_t i, int number, enum probe_kind kind, uint64_t *ret_offset,
+		     uint64_t *ret_cookie)
+{
+	const struct probe_site *site = gated->sites[i];
+	bool frees = !api_allocates(site->api);
+	enum gate_part part = GATE_WHOLE;
+
+	if (kind !=
+	    (frees ? cookie_kind(process, gated->module, gated->module->plan, site) : PROBE_GATE))
+		return false;
+	*ret_offset = gates_probe(gated->gates, i, number);
+	*ret_cookie = cookie_of_site(process, gated->module, gated->module->plan, site);
+	if (gates_probe(gated->gates, i, 1))
+		part = number ? GATE_END : GATE_BEGIN;
+	if (!frees)
+		*ret_cookie |= (uint64_t)part << COOKIE_OBJECT_SHIFT;
+	return *ret_offset != 0;
+}
+
+static int attach_kind(struct traced_process *process, const struct gated_module *gated,
+		       enum probe_kind kind)
+{
+	uint64_t *offsets = calloc(gated->count, 2 * sizeof(*offsets));
+	uint64_t *cookies = calloc(gated->count, 2 * sizeof(*cookies));
+	struct probe_request request = {
+		.kind = kind,
+		.pid = process->pid,
+		.path = gated->path,
+		.offsets = offsets,
+		.cookies = cookies,
+	};
+	int err = -ENOMEM;
+
+	for (size_t i = 0; offsets && cookies && i < 2 * gated->count; i++)
+		request.count += probe_of(process, gated, i / 2, i % 2, kind,
+					  &offsets[request.count], &cookies[request.count]);
+	if (offsets && cookies)
+		err = request.count ? prober_attach(process->prober, &request, &process->links) : 0;
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+static int attach_probes(struct traced_process *process, struct gated_module *gated,
+			 struct error *err)
+{
+	/* Frees first: a block whose free is missed would stay live forever. */
+	static const enum probe_kind kinds[] = {PROBE_FREE, PROBE_FREE_PLAIN, PROBE_GATE};
+	int code;
+
+	gated->code = gates_open_code(gated->gates);
+	if (gated->code < 0)
+		return error_set_errno(err, gated->code, "cannot open the code of its gates");
+	snprintf(gated->path, sizeof(gated->path), "/proc/self/fd/%d", gated->code);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		code = attach_kind(process, gated, kinds[i]);
+		if (code)
+			return error_set_errno(err, code, "cannot probe its gates");
+	}
+	code = gates_sample(gated->gates, process->prober->sample);
+	return code ? error_set_errno(err, code, "cannot start its gates") : 0;
+}
+
+static int place_module(struct traced_process *process, struct gated_module *gated,
+			const struct proc_maps *maps)
+{
+	struct error err = {0}, removal = {0};
+	int code = place_gates(process, gated, maps, &err);
+
+	if (!code)
+		code = attach_probes(process, gated, &err);
+	if (!code) {
+		log_info("%s: %zu gates; the process was stopped for %.1f ms", gated->module->path,
+			 gated->count, (double)gates_stop(gated->gates)->stopped_ns / NS_PER_MS);
+		return 0;
+	}
+	log_info("%s: no gates: %s", gated->module->path, err.text);
+	if (gates_remove(gated->gates, &removal))
+		log_warn("process %d: cannot remove gates: %s", (int)process->pid, removal.text);
+	gated->gates = NULL;
+	return code;
+}
+
+/* Removes a module that has no gates after all. */
+static const struct module *give_up(struct traced_process *process, size_t i)
+{
+	const struct module *module = process->gated.items[i]->module;
+
+	module_forget(process->gated.items[i]);
+	process->gated.items[i] = process->gated.items[--process->gated.count];
+	return module;
+}
+
+const struct module *gated_place(struct traced_process *process)
+{
+	struct proc_maps maps = {0};
+	const struct module *refused = NULL;
+	bool read = false;
+
+	for (size_t i = 0; !refused && i < process->gated.count; i++) {
+		struct gated_module *gated = process->gated.items[i];
+
+		if (gated->gates)
+			continue;
+		if (!read && proc_maps_read(traced_process_reader(process), &maps))
+			return give_up(process, i);
+		read = true;
+		if (place_module(process, gated, &maps))
+			refused = give_up(process, i);
+	}
+	if (read)
+		proc_maps_free(&maps);
+	return refused;
+}
+
+bool gated_has(const struct traced_process *process, const struct module *module)
+{
+	for (size_t i = 0; i < process->gated.count; i++)
+		if (process->gated.items[i]->module == module)
+			return true;
+	return false;
+}
+
+const struct module *gated_module_of(const struct traced_process *process, size_t i)
+{
+	return process->gated.items[i]->module;
+}
+
+void gated_sample(const struct traced_process *process, uint32_t sample)
+{
+	for (size_t i = 0; i < process->gated.count; i++)
+		if (process->gated.items[i]->gates)
+			gates_sample(process->gated.items[i]->gates, sample);
+}
+
+uint64_t gated_missed(const struct traced_process *process)
+{
+	uint64_t all = 0, missed;
+
+	for (size_t i = 0; i < process->gated.count; i++)
+		if (process->gated.items[i]->gates &&
+		    !gates_missed(process->gated.items[i]->gates, &missed))
+			all += missed;
+	return all;
+}
+
+void gated_remove(struct traced_process *process)
+{
+	struct error err;
+
+	for (size_t i = 0; i < process->gated.count; i++) {
+		if (gates_remove(process->gated.items[i]->gates, &err))
+			log_warn("process %d: cannot remove gates: %s", (int)process->pid,
+				 err.text);
+		process->gated.items[i]->gates = NULL;
+	}
+	gated_forget(process);
+}
+
+void gated_forget(struct traced_process *process)
+{
+	for (size_t i = 0; i < process->gated.count; i++)
+		module_forget(process->gated.items[i]);
+	vec_free(&process->gated);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Processes whose allocation functions have gates (gate/gates.h) instead of probes. The probes are
+ * at the probe sites of the gates, which only sampled calls pass.
+ *
+ * The gates of a module are placed when the probes of a process are committed: only then is it
+ * known where its modules are mapped. If a module cannot have gates, it gets probes as usual.
+ */
+#ifndef MTRACE_SOURCE_GATE_GATED_H
+#define MTRACE_SOURCE_GATE_GATED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "source/process/traced_process.h"
+#include "symbol/probe_site/plan.h"
+
+/* Returns true if gates are to be used in this trace, for modules that can have them. */
+bool gated_wanted(const struct source_config *config);
+
+/* Returns true if all heap functions of the module are to get gates: they must not be probed. Then
+ * gated_place() places them, or returns the module. */
+bool gated_defer(struct traced_process *process, const struct module *module);
+
+/*
+ * Places the gates of deferred modules, and their probes. Stops at a module that cannot have gates,
+ * and returns it: its heap functions are to be probed. NULL when there are none left.
+ */
+const struct module *gated_place(struct traced_process *process);
+
+/* Returns true if the module's heap functions have gates, or wait for them. */
+bool gated_has(const struct traced_process *process, const struct module *module);
+
+/* The modules with gates, or that wait for them: process->gated.count. */
+const struct module *gated_module_of(const struct traced_process *process, size_t i);
+
+/* Sets the sample of the gates from now on, as in records. */
+void gated_sample(const struct traced_process *process, uint32_t sample);
+/* The number of sampled calls that gates could not report. */
+uint64_t gated_missed(const struct traced_process *process);
+
+/* Removes the gates from the process. */
+void gated_remove(struct traced_process *process);
+/* The process has exited, or has executed another program: its gates are gone. */
+void gated_forget(struct traced_process *process);
+
+#endif
