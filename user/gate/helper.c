@@ -7,11 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NAME "mtrace-gate"
+#define NAME     "mtrace-gate"
+#define PRIORITY (-20) /* it stops others, so it must not wait for a processor */
 
 enum { KEPT_PIPE = STDERR_FILENO + 1, KEPT_END };
 
@@ -53,6 +55,7 @@ static _Noreturn void helper_main(void (*run)(const void *context, void *ret_rep
 {
 	setsid();
 	prctl(PR_SET_NAME, NAME);
+	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
 	escape_oom_killer();
 	if (!descriptors_keep(pipe_end) || chdir("/"))
 		_exit(1);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "gate/inside.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -54,7 +53,7 @@ static bool stack_leads_inside(const struct inside_search *search, uint64_t stac
 static bool thread_is_inside(const struct inside_search *search,
 			     const struct thread_registers *thread)
 {
-	const struct arch *arch = arch_of_machine(EM_X86_64);
+	const struct arch *arch = arch_of_set(sizeof(struct x86_registers));
 	struct arch_registers registers = {.arch = arch};
 
 	if (!arch || thread->size < arch->set_size)

@@ -24,8 +24,9 @@
 #include "os/ptrace/remote_call.h"
 
 #define TRIES 50
-
-static const struct timespec pause_between = {.tv_nsec = 1000000};
+/* The pauses between tries grow: a thread that must leave code may have to wait for a processor. */
+#define PAUSE_NS     1000000L
+#define PAUSE_MAX_NS (20 * PAUSE_NS)
 
 /* What the helper reports. */
 struct gate_reply {
@@ -314,6 +315,7 @@ static void help(const void *context, void *ret_reply)
 	const struct gate_job *job = context;
 	struct gate_reply *reply = ret_reply;
 	pid_t thread = proc_living_thread(job->pid);
+	struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t syscall;
 
 	*reply = (struct gate_reply){0};
@@ -323,8 +325,11 @@ static void help(const void *context, void *ret_reply)
 				"cannot find a system call instruction in %d", (int)job->pid);
 		return;
 	}
-	while (try_once(job, reply, syscall))
-		nanosleep(&pause_between, NULL);
+	while (try_once(job, reply, syscall)) {
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < PAUSE_MAX_NS)
+			pause.tv_nsec += PAUSE_NS;
+	}
 }
 
 /* In the tracer. */
