@@ -56,8 +56,8 @@ int gate_place(pid_t pid, const struct gate_image *image, const struct gate_patc
 /*
  * Restores the original bytes, except where the jump is no longer there, and unmaps the image as
  * soon as no thread is in its code or will return to it. If that does not happen in 50 tries, the
- * image stays mapped and *ret_left is true; also on failure, and if another tool's breakpoint is on a jump, because
- * that tool will restore the jump.
+ * image stays mapped and *ret_left is true. That is also the case on failure, and if another tool's
+ * breakpoint is on a jump, because that tool will restore the jump.
  *
  * Returns 0 or -errno, with a message. It is no error if the process has exited or has executed
  * another program.

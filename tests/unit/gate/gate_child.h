@@ -50,6 +50,7 @@ struct gate_board {
 	volatile uint64_t seen; /* words of it that are not 0 in a forked child */
 	volatile bool in_handler;
 	volatile int threads;
+	volatile bool naps; /* the threads sleep between calls */
 };
 
 static struct gate_board *board;
@@ -91,6 +92,13 @@ static const struct gate_function {
 };
 
 /* Children. */
+
+static inline void nap_us(long us)
+{
+	const struct timespec time = {.tv_nsec = us * 1000};
+
+	nanosleep(&time, NULL);
+}
 
 static inline void fresh_board(void)
 {
@@ -140,8 +148,8 @@ static inline void *call_functions(void *argument)
 		if (!results_are_right((int)(*count % 3)))
 			board->errors++;
 		(*count)++;
-		if (board->threads > 8)
-			sched_yield();
+		if (board->naps)
+			nap_us(500);
 	}
 	return NULL;
 }
@@ -174,15 +182,21 @@ static inline void await_calls(void)
 	}
 }
 
-static inline pid_t start_calling(int threads)
+static inline pid_t start_threaded(int threads, bool naps)
 {
 	pid_t pid;
 
 	fresh_board();
 	board->threads = threads;
+	board->naps = naps;
 	pid = start(call_in_threads);
 	await_calls();
 	return pid;
+}
+
+static inline pid_t start_calling(int threads)
+{
+	return start_threaded(threads, false);
 }
 
 /* Gates. */
@@ -363,13 +377,6 @@ static inline void poke(pid_t pid, uint64_t address, const void *bytes, size_t s
 	assert_true(memory >= 0);
 	assert_int_equal(pwrite(memory, bytes, size, (off_t)address), size);
 	close(memory);
-}
-
-static inline void nap_us(long us)
-{
-	const struct timespec time = {.tv_nsec = us * 1000};
-
-	nanosleep(&time, NULL);
 }
 
 #endif

@@ -60,9 +60,9 @@ static void expect_calls_counted(pid_t pid, const struct gate_fixture *fixture)
 		assert_true(counters.counts[i] > 0);
 }
 
-static void place_and_remove(int threads, size_t rounds)
+static void place_and_remove(int threads, bool naps, size_t rounds)
 {
-	pid_t pid = start_calling(threads);
+	pid_t pid = start_threaded(threads, naps);
 	struct times placing = {0}, removing = {0};
 	size_t files = count_files(pid);
 	static struct gate_fixture fixture;
@@ -85,7 +85,7 @@ static void place_and_remove(int threads, size_t rounds)
 	}
 	assert_int_equal(count_files(pid), files);
 	end(pid);
-	print_message("%d threads\n", threads);
+	print_message("%d %s threads\n", threads, naps ? "mostly idle" : "busy");
 	print_times("placing", &placing);
 	print_times("removing", &removing);
 }
@@ -93,13 +93,14 @@ static void place_and_remove(int threads, size_t rounds)
 static void test_place_and_remove(void **state)
 {
 	(void)state;
-	place_and_remove(THREADS, rounds_of(ROUNDS));
+	place_and_remove(THREADS, false, rounds_of(ROUNDS / 2));
+	place_and_remove(THREADS, true, rounds_of(ROUNDS / 2));
 }
 
 static void test_many_threads(void **state)
 {
 	(void)state;
-	place_and_remove(THREADS_MAX, 5);
+	place_and_remove(THREADS_MAX, true, rounds_of(20));
 }
 
 /* fork. */
