@@ -27,7 +27,7 @@
 #define TRIES 50
 /* The pauses between tries grow: a thread that must leave code may have to wait for a processor. */
 #define PAUSE_NS     1000000L
-#define PAUSE_MAX_NS (20 * PAUSE_NS)
+#define PAUSE_MAX_NS (16 * PAUSE_NS)
 
 /* What the helper reports. */
 struct gate_reply {
@@ -340,7 +340,7 @@ static void help(const void *context, void *ret_reply)
 	while (try_once(job, reply, syscall)) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
-			pause.tv_nsec += PAUSE_NS;
+			pause.tv_nsec *= 2;
 	}
 }
 

@@ -9,6 +9,8 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
+#include "os/ptrace/tracee.h"
+
 #define BUSY_ROUNDS 60
 #define IDLE_ROUNDS 140
 #define MANY_ROUNDS 10
@@ -139,6 +141,12 @@ static void test_data_of_forked_child_is_zero(void **state)
 
 /* Threads that are inside. */
 
+static void await_tracer(pid_t pid, bool traced)
+{
+	while ((tracee_tracer(pid, pid) != 0) != traced)
+		sched_yield();
+}
+
 /* The first try to place fails after 50 stops. In the second one the handler returns meanwhile. */
 static void test_handler_is_waited_for(void **state)
 {
@@ -155,7 +163,8 @@ static void test_handler_is_waited_for(void **state)
 	expect_nothing(pid, &fixture);
 	waker = fork();
 	if (!waker) {
-		nap_us(8000);
+		await_tracer(pid, true);
+		await_tracer(pid, false);
 		shared->go = true;
 		_exit(0);
 	}
