@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #define NAME     "mtrace-gate"
-#define PRIORITY (-20) /* it stops others, so it must not wait for a processor */
+#define PRIORITY (-20)
 
 enum { KEPT_PIPE = STDERR_FILENO + 1, KEPT_END };
 
@@ -49,13 +50,23 @@ static void escape_oom_killer(void)
 	close(fd);
 }
 
+/* While it waits for a processor, the threads that it has stopped wait too. A busy process is
+ * stopped for a quarter of the time if the helper has real-time priority (needs CAP_SYS_NICE). */
+static void escape_waiting(void)
+{
+	const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+
+	if (sched_setscheduler(0, SCHED_RR, &lowest))
+		(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+}
+
 /* The tracer may be dead when it writes: SIGPIPE is blocked. */
 static _Noreturn void helper_main(void (*run)(const void *context, void *ret_reply),
 				  const void *context, void *reply, size_t size, int pipe_end)
 {
 	setsid();
 	prctl(PR_SET_NAME, NAME);
-	(void)setpriority(PRIO_PROCESS, 0, PRIORITY);
+	escape_waiting();
 	escape_oom_killer();
 	if (!descriptors_keep(pipe_end) || chdir("/"))
 		_exit(1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs a function in a process of its own, which finishes it even if the tracer is killed at any
- * moment: it is in its own session, blocks all signals, and the OOM killer spares it (best effort:
- * that needs CAP_SYS_RESOURCE). It does not help if the helper itself is killed, for example with
- * its whole cgroup (cgroup.kill).
+ * moment: it is in its own session, blocks all signals, and the OOM killer spares it. It runs
+ * before other processes. (Both are best effort: they need CAP_SYS_RESOURCE and CAP_SYS_NICE.) It
+ * does not help if the helper itself is killed, for example with its whole cgroup (cgroup.kill).
  */
 #ifndef MTRACE_GATE_HELPER_H
 #define MTRACE_GATE_HELPER_H

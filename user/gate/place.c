@@ -22,11 +22,12 @@
 #include "os/process/procfs.h"
 #include "os/ptrace/freeze.h"
 #include "os/ptrace/remote_call.h"
+#include "os/ptrace/tracee.h"
 
 #define TRIES 50
 /* The pauses between tries grow: a thread that must leave code may have to wait for a processor. */
 #define PAUSE_NS     1000000L
-#define PAUSE_MAX_NS (20 * PAUSE_NS)
+#define PAUSE_MAX_NS (16 * PAUSE_NS)
 
 /* What the helper reports. */
 struct gate_reply {
@@ -36,13 +37,14 @@ struct gate_reply {
 	struct error err;
 };
 
+struct gate_try;
+
 struct gate_job {
 	pid_t pid;
 	const struct gate_image *image;
 	const struct gate_patch *patches;
 	size_t count;
-	/* What to do in a stop. */
-	int (*run)(struct freeze *freeze, void *try);
+	int (*run)(struct gate_try *try, struct freeze *freeze); /* in a stop */
 };
 
 /* One stop. */
@@ -204,9 +206,8 @@ static int map_and_write(const struct gate_try *try)
 	return code;
 }
 
-static int place_stopped(struct freeze *freeze, void *context)
+static int place_stopped(struct gate_try *try, struct freeze *freeze)
 {
-	struct gate_try *try = context;
 	int code = begin(try, freeze);
 
 	if (!code)
@@ -276,9 +277,8 @@ static int unmap_unless_inside(struct gate_try *try, struct freeze *freeze)
 	return 0;
 }
 
-static int remove_stopped(struct freeze *freeze, void *context)
+static int remove_stopped(struct gate_try *try, struct freeze *freeze)
 {
-	struct gate_try *try = context;
 	int code = begin(try, freeze);
 
 	if (code || !gate_image_is_mapped(try->thread, try->job->image))
@@ -288,6 +288,18 @@ static int remove_stopped(struct freeze *freeze, void *context)
 }
 
 /* In the helper. */
+
+/* Whatever fails in a process that is being killed fails with -ESRCH. */
+static int run_stopped(struct freeze *freeze, void *context)
+{
+	struct gate_try *try = context;
+	int code = try->job->run(try, freeze);
+
+	if (!code || code == -ESRCH || tracee_is_stopped(try->thread, try->thread))
+		return code;
+	return error_set_errno(&try->reply->err, -ESRCH, "cannot change the code of %d",
+			       (int)try->job->pid);
+}
 
 /* Stops the process once. Returns true if another try is needed. */
 static bool try_once(const struct gate_job *job, struct gate_reply *reply, uint64_t syscall)
@@ -302,7 +314,7 @@ static bool try_once(const struct gate_job *job, struct gate_reply *reply, uint6
 
 	reply->code = freeze_stop(&freeze, job->pid, &reply->err);
 	if (!reply->code)
-		reply->code = freeze_run(freeze, job->run, &try);
+		reply->code = freeze_run(freeze, run_stopped, &try);
 	if (try.memory >= 0)
 		close(try.memory);
 	freeze_release(freeze);
@@ -316,19 +328,19 @@ static void help(const void *context, void *ret_reply)
 	struct gate_reply *reply = ret_reply;
 	pid_t thread = proc_living_thread(job->pid);
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
-	uint64_t syscall;
+	uint64_t syscall = 0;
 
 	*reply = (struct gate_reply){0};
 	reply->code = thread ? remote_find_syscall(thread, &syscall) : -ESRCH;
-	if (reply->code) {
-		error_set_errno(&reply->err, reply->code,
-				"cannot find a system call instruction in %d", (int)job->pid);
+	if (reply->code && reply->code != -ENOENT) { /* a process that exits has no memory */
+		error_set_errno(&reply->err, reply->code, "cannot change the code of %d",
+				(int)job->pid);
 		return;
 	}
 	while (try_once(job, reply, syscall)) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
-			pause.tv_nsec += PAUSE_NS;
+			pause.tv_nsec *= 2;
 	}
 }
 

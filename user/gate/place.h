@@ -42,7 +42,8 @@ struct gate_stop {
 
 /*
  * Maps the image and writes the jumps, in one stop. If a thread is inside the bytes that change,
- * tries again, up to 50 times. Waits for the helper. On failure, the process is as before.
+ * tries again, up to 50 times in about a second. Waits for the helper. On failure, the process is
+ * as before.
  *
  * Returns 0, or -errno with a message of one line: -EBUSY if other bytes are there, for example
  * another tool's breakpoint; -EAGAIN if a thread stays inside; -EEXIST if the address is not free;

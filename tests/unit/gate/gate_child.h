@@ -33,13 +33,14 @@
 #include "gate/place.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
+#include "tests/unit/sweep.h"
 
-#define FUNCTIONS   4
-#define THREADS_MAX 100
-#define MAGIC       0x6d74726163652121ULL
-#define CODE_SIZE   GATE_PAGE
-#define DATA_SIZE   (2 * GATE_PAGE)
-#define BYTE(at)    ((uint8_t)(at))
+#define FUNCTIONS    4
+#define THREADS_MAX  100
+#define MAGIC        0x6d74726163652121ULL
+#define CODE_SIZE    GATE_PAGE
+#define DATA_SIZE    (2 * GATE_PAGE)
+#define CHILDREN_MAX 16
 
 /* Shared memory of parent and children. */
 struct gate_board {
@@ -90,6 +91,11 @@ static const struct gate_function {
 	{(const void *)branch_function, 7},
 	{(const void *)reading_function, 6},
 };
+
+static inline size_t rounds_of(size_t count)
+{
+	return count / sweep_step(10);
+}
 
 /* Children. */
 
@@ -378,5 +384,80 @@ static inline void poke(pid_t pid, uint64_t address, const void *bytes, size_t s
 	assert_int_equal(pwrite(memory, bytes, size, (off_t)address), size);
 	close(memory);
 }
+
+/* A child with a thread in a signal handler that has interrupted a function in displaced bytes. */
+
+static void *hidden_page;
+
+/* A handler that returns when the page can be read. */
+static inline void handle_fault(int signal_number)
+{
+	(void)signal_number;
+	board->in_handler = true;
+	while (!board->go)
+		nap_us(100);
+	mprotect(hidden_page, GATE_PAGE, PROT_READ);
+	board->in_handler = false;
+}
+
+static inline void read_hidden_page(void)
+{
+	struct sigaction action = {.sa_handler = handle_fault};
+
+	sigaction(SIGSEGV, &action, NULL);
+	hidden_page = mmap(NULL, GATE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (reading_function(hidden_page) != 3)
+		board->errors++;
+	call_functions((void *)&board->counts[0]);
+}
+
+static inline pid_t start_in_handler(void)
+{
+	pid_t pid;
+
+	fresh_board();
+	board->threads = 1;
+	pid = start(read_hidden_page);
+	while (!board->in_handler)
+		sched_yield();
+	return pid;
+}
+
+/* Our children. The helpers are among them. */
+
+static inline size_t list_children(pid_t pid, pid_t children[CHILDREN_MAX])
+{
+	char path[64], text[256], *at = text, *next;
+	size_t count = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	while (count < CHILDREN_MAX &&
+	       (children[count] = (pid_t)strtol(at, &next, 10), next != at)) {
+		count++;
+		at = next;
+	}
+	return count;
+}
+
+/* After a failure. */
+static inline int kill_children(void **state)
+{
+	pid_t children[CHILDREN_MAX];
+	size_t count = list_children(getpid(), children);
+
+	(void)state;
+	while (count--) {
+		kill(children[count], SIGKILL);
+		waitpid(children[count], NULL, 0);
+	}
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, kill_children)
 
 #endif

@@ -9,22 +9,12 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
-#include "tests/unit/sweep.h"
+#include "os/ptrace/tracee.h"
 
-#define ROUNDS    200
-#define KILLS     120
-#define EXECS     12
-#define THREADS   4
-#define KILL_US   12000
-#define SETTLE_US 500
-#define SETTLES   20000
-
-#define CHILDREN_MAX 16
-
-static size_t rounds_of(size_t count)
-{
-	return count / sweep_step(10);
-}
+#define BUSY_ROUNDS 60
+#define IDLE_ROUNDS 140
+#define MANY_ROUNDS 10
+#define THREADS     4
 
 /* Placing and removing. */
 
@@ -93,14 +83,14 @@ static void place_and_remove(int threads, bool naps, size_t rounds)
 static void test_place_and_remove(void **state)
 {
 	(void)state;
-	place_and_remove(THREADS, false, rounds_of(ROUNDS / 2));
-	place_and_remove(THREADS, true, rounds_of(ROUNDS / 2));
+	place_and_remove(THREADS, false, rounds_of(BUSY_ROUNDS));
+	place_and_remove(THREADS, true, rounds_of(IDLE_ROUNDS));
 }
 
 static void test_many_threads(void **state)
 {
 	(void)state;
-	place_and_remove(THREADS_MAX, true, rounds_of(20));
+	place_and_remove(THREADS_MAX, true, rounds_of(MANY_ROUNDS));
 }
 
 /* fork. */
@@ -151,28 +141,10 @@ static void test_data_of_forked_child_is_zero(void **state)
 
 /* Threads that are inside. */
 
-static void *hidden_page;
-
-/* A handler that returns when the page can be read. */
-static void handle_fault(int signal_number)
+static void await_tracer(pid_t pid, bool traced)
 {
-	(void)signal_number;
-	board->in_handler = true;
-	while (!board->go)
-		nap_us(100);
-	mprotect(hidden_page, GATE_PAGE, PROT_READ);
-	board->in_handler = false;
-}
-
-static void read_hidden_page(void)
-{
-	struct sigaction action = {.sa_handler = handle_fault};
-
-	sigaction(SIGSEGV, &action, NULL);
-	hidden_page = mmap(NULL, GATE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (reading_function(hidden_page) != 3)
-		board->errors++;
-	call_functions((void *)&board->counts[0]);
+	while ((tracee_tracer(pid, pid) != 0) != traced)
+		sched_yield();
 }
 
 /* The first try to place fails after 50 stops. In the second one the handler returns meanwhile. */
@@ -181,22 +153,18 @@ static void test_handler_is_waited_for(void **state)
 	static struct gate_fixture fixture;
 	struct gate_stop stop;
 	struct gate_board *shared;
-	pid_t pid, waker;
+	pid_t pid = start_in_handler(), waker;
 
 	(void)state;
-	fresh_board();
-	board->threads = 1;
 	shared = board;
-	pid = start(read_hidden_page);
-	while (!board->in_handler)
-		sched_yield();
 	prepare(&fixture, area_for(pid));
 	assert_int_equal(place(pid, &fixture, &stop), -EAGAIN);
 	assert_int_equal(stop.tries, 50);
 	expect_nothing(pid, &fixture);
 	waker = fork();
 	if (!waker) {
-		nap_us(8000);
+		await_tracer(pid, true);
+		await_tracer(pid, false);
 		shared->go = true;
 		_exit(0);
 	}
@@ -235,96 +203,6 @@ static void test_code_in_use_is_left(void **state)
 	assert_false(left);
 	expect_nothing(pid, &fixture);
 	end(pid);
-}
-
-/* Deaths of the tracer. */
-
-static size_t list_children(pid_t children[CHILDREN_MAX])
-{
-	char path[64], text[256], *at = text, *next;
-	size_t count = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	file = fopen(path, "re");
-	assert_non_null(file);
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
-	while (count < CHILDREN_MAX &&
-	       (children[count] = (pid_t)strtol(at, &next, 10), next != at)) {
-		count++;
-		at = next;
-	}
-	return count;
-}
-
-/* The helper of a dead tracer becomes our child (PR_SET_CHILD_SUBREAPER). */
-static void await_helper(pid_t pid)
-{
-	pid_t children[CHILDREN_MAX];
-	int settles = 0;
-
-	while (list_children(children) > 1) {
-		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		nap_us(SETTLE_US);
-		assert_true(settles++ < SETTLES);
-	}
-}
-
-static _Noreturn void place_and_remove_forever(pid_t pid, const struct gate_fixture *fixture)
-{
-	struct gate_stop stop;
-	bool left;
-
-	for (;;)
-		if (place(pid, fixture, &stop) || take_away(pid, fixture, &left, &stop) || left)
-			_exit(1);
-}
-
-/* After the death, all gates are in place or none. */
-static bool kill_tracer(pid_t pid, const struct gate_fixture *fixture, long after_us)
-{
-	struct gate_stop stop;
-	pid_t tracer = fork();
-	int status;
-	bool mapped, left;
-
-	if (!tracer)
-		place_and_remove_forever(pid, fixture);
-	nap_us(after_us);
-	kill(tracer, SIGKILL);
-	assert_int_equal(waitpid(tracer, &status, 0), tracer);
-	assert_true(WIFSIGNALED(status));
-	await_helper(pid);
-	await_calls();
-	mapped = is_mapped(pid, fixture->image.address, CODE_SIZE + DATA_SIZE);
-	for (size_t i = 0; i < FUNCTIONS; i++)
-		assert_int_equal(has_bytes(pid, fixture->patches[i].address,
-					   fixture->patches[i].jump, fixture->patches[i].jump_size),
-				 mapped);
-	assert_int_equal(take_away(pid, fixture, &left, &stop), 0);
-	assert_false(left);
-	expect_nothing(pid, fixture);
-	return mapped;
-}
-
-static void test_killed_tracer(void **state)
-{
-	pid_t pid = start_calling(THREADS);
-	size_t files = count_files(pid), placed = 0, rounds = rounds_of(KILLS);
-	static struct gate_fixture fixture;
-
-	(void)state;
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	prepare(&fixture, area_for(pid));
-	for (size_t i = 0; i < rounds; i++)
-		placed += kill_tracer(pid, &fixture, rand() % KILL_US);
-	assert_int_equal(count_files(pid), files);
-	end(pid);
-	prctl(PR_SET_CHILD_SUBREAPER, 0);
-	print_message("%zu tracers killed, %zu left gates\n", rounds, placed);
 }
 
 /* Other tools. */
@@ -404,134 +282,6 @@ static void test_occupied_address_is_refused(void **state)
 	end(pid);
 }
 
-/* Exits and execs. */
-
-static void exec_when_told(void)
-{
-	while (!board->go)
-		board->counts[0] += results_are_right(1);
-	execl("/bin/sleep", "sleep", "1000", (char *)NULL);
-}
-
-static void await_exec(pid_t pid)
-{
-	struct proc_info info = {0};
-	bool done = false;
-
-	while (!done) {
-		assert_int_equal(proc_info_read(pid, &info), 0);
-		done = !strcmp(info.comm, "sleep");
-		proc_info_free(&info);
-	}
-}
-
-static void test_exec_removes_gates(void **state)
-{
-	static struct gate_fixture fixture;
-	struct gate_stop stop;
-	bool left = true;
-	pid_t pid;
-
-	(void)state;
-	fresh_board();
-	board->threads = 1;
-	pid = start(exec_when_told);
-	await_calls();
-	prepare(&fixture, area_for(pid));
-	assert_int_equal(place(pid, &fixture, &stop), 0);
-	board->go = true;
-	await_exec(pid);
-	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-	assert_false(left);
-	end(pid);
-}
-
-/* It execs at any moment. */
-static void test_exec_meanwhile(void **state)
-{
-	static struct gate_fixture fixture;
-
-	(void)state;
-	for (int i = 0; i < EXECS; i++) {
-		struct gate_board *shared;
-		struct gate_stop stop;
-		pid_t pid, waker;
-		bool left;
-
-		fresh_board();
-		board->threads = 1;
-		shared = board;
-		pid = start(exec_when_told);
-		await_calls();
-		prepare(&fixture, area_for(pid));
-		waker = fork();
-		if (!waker) {
-			nap_us(i * 400);
-			shared->go = true;
-			_exit(0);
-		}
-		for (int k = 0; k < 3; k++) {
-			gate_place(pid, &fixture.image, fixture.patches, FUNCTIONS, &stop, NULL);
-			gate_remove(pid, &fixture.image, fixture.patches, FUNCTIONS, &left, &stop,
-				    NULL);
-		}
-		waitpid(waker, NULL, 0);
-		await_exec(pid);
-		assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-		end(pid);
-	}
-}
-
-static void test_exited_process(void **state)
-{
-	static struct gate_fixture fixture;
-	struct gate_stop stop;
-	siginfo_t info;
-	pid_t pid = start_calling(THREADS);
-	bool left = true;
-
-	(void)state;
-	prepare(&fixture, area_for(pid));
-	assert_int_equal(place(pid, &fixture, &stop), 0);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-	assert_false(left);
-	assert_int_equal(place(pid, &fixture, &stop), -ESRCH);
-	end(pid);
-	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-	assert_int_equal(place(pid, &fixture, &stop), -ESRCH);
-}
-
-/* It is killed at any moment. */
-static void test_killed_process(void **state)
-{
-	static struct gate_fixture fixture;
-
-	(void)state;
-	for (int i = 0; i < EXECS; i++) {
-		pid_t pid = start_calling(THREADS), killer;
-		struct gate_stop stop;
-		bool left;
-		int code = 0;
-
-		prepare(&fixture, area_for(pid));
-		killer = fork();
-		if (!killer) {
-			nap_us(1000 + i * 700);
-			kill(pid, SIGKILL);
-			_exit(0);
-		}
-		while (!code) {
-			code = gate_place(pid, &fixture.image, fixture.patches, FUNCTIONS, &stop,
-					  NULL);
-			assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-		}
-		waitpid(killer, NULL, 0);
-		end(pid);
-	}
-}
-
 /* Refusals. */
 
 static void filter_calls(void)
@@ -579,22 +329,6 @@ static void test_refusals(void **state)
 	expect_refusal(spin_without_thread_pointer, -EOPNOTSUPP);
 }
 
-/* After a failure. */
-static int kill_children(void **state)
-{
-	pid_t children[CHILDREN_MAX];
-	size_t count = list_children(children);
-
-	(void)state;
-	while (count--) {
-		kill(children[count], SIGKILL);
-		waitpid(children[count], NULL, 0);
-	}
-	return 0;
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, kill_children)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -603,14 +337,9 @@ int main(void)
 		TEST(test_data_of_forked_child_is_zero),
 		TEST(test_handler_is_waited_for),
 		TEST(test_code_in_use_is_left),
-		TEST(test_killed_tracer),
 		TEST(test_breakpoint_is_refused),
 		TEST(test_breakpoint_on_jump_is_left),
 		TEST(test_occupied_address_is_refused),
-		TEST(test_exec_removes_gates),
-		TEST(test_exec_meanwhile),
-		TEST(test_exited_process),
-		TEST(test_killed_process),
 		TEST(test_refusals),
 	};
 
