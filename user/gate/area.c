@@ -15,6 +15,7 @@
 
 #include "base/vec.h"
 #include "os/process/maps.h"
+#include "os/process/proc.h"
 #include "os/process/procfs.h"
 
 #define REACH          ((2048ULL - 1) << 20)
@@ -203,10 +204,11 @@ int gate_area_find(pid_t pid, uint64_t low, uint64_t high, uint64_t size, uint64
 	const struct area_request request = {low, high, size, lowest_address(), TOP};
 	struct area_ranges ranges = {0};
 	struct proc_maps maps = {0};
-	int err = proc_maps_read(pid, &maps);
+	pid_t thread = proc_living_thread(pid);
+	int err = thread ? proc_maps_read(thread, &maps) : -ESRCH;
 
 	if (!err)
-		err = add_ranges(&ranges, &maps, heap_start(pid));
+		err = add_ranges(&ranges, &maps, heap_start(thread));
 	if (!err)
 		err = gate_area_search(ranges.items, ranges.count, &request, ret_address);
 	vec_free(&ranges);

@@ -205,6 +205,83 @@ static void test_code_in_use_is_left(void **state)
 	end(pid);
 }
 
+/* Unusual states. */
+
+static char state_of(pid_t pid)
+{
+	struct proc_info info;
+	char found;
+
+	assert_int_equal(proc_info_read(pid, &info), 0);
+	found = info.state;
+	proc_info_free(&info);
+	return found;
+}
+
+/* It stays stopped by job control. */
+static void test_stopped_process(void **state)
+{
+	static struct gate_fixture fixture;
+	struct gate_stop stop;
+	pid_t pid = start_calling(THREADS);
+	int status;
+	bool left;
+
+	(void)state;
+	prepare(&fixture, area_for(pid));
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_int_equal(place(pid, &fixture, &stop), 0);
+	nap_us(5000);
+	assert_int_equal(state_of(pid), 'T');
+	kill(pid, SIGCONT);
+	expect_calls_counted(pid, &fixture);
+	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
+	assert_false(left);
+	end(pid);
+}
+
+static void exit_leader(void)
+{
+	start_threads();
+	syscall(SYS_exit, 0);
+}
+
+static void await_second_thread(void)
+{
+	uint64_t before = board->counts[1];
+
+	while (board->counts[1] < before + 2)
+		sched_yield();
+}
+
+static void test_exited_leader(void **state)
+{
+	static struct gate_fixture fixture;
+	struct gate_stop stop;
+	pid_t pid, thread;
+	bool left;
+
+	(void)state;
+	fresh_board();
+	board->threads = 2;
+	pid = start(exit_leader);
+	while (state_of(pid) != 'Z')
+		sched_yield();
+	await_second_thread();
+	thread = proc_living_thread(pid);
+	assert_int_not_equal(thread, pid);
+	prepare(&fixture, area_for(pid));
+	assert_int_equal(place(pid, &fixture, &stop), 0);
+	await_second_thread();
+	assert_true(counters_of(thread, &fixture).counts[0] > 0);
+	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
+	assert_false(left);
+	expect_nothing(thread, &fixture);
+	await_second_thread();
+	end(pid);
+}
+
 /* Other tools. */
 
 static void test_breakpoint_is_refused(void **state)
@@ -337,6 +414,8 @@ int main(void)
 		TEST(test_data_of_forked_child_is_zero),
 		TEST(test_handler_is_waited_for),
 		TEST(test_code_in_use_is_left),
+		TEST(test_stopped_process),
+		TEST(test_exited_leader),
 		TEST(test_breakpoint_is_refused),
 		TEST(test_breakpoint_on_jump_is_left),
 		TEST(test_occupied_address_is_refused),
