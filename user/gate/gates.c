@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "gate/area.h"
-#include "gate/image.h"
+#include "gate/memory.h"
 #include "gate/template.h"
 
 #define GATE_ALIGNMENT 64 /* of a gate's code: a cache line */
@@ -28,7 +28,7 @@ struct gates {
 	struct gate_stop stop;
 };
 
-static size_t aligned(size_t size, size_t alignment)
+static uint64_t aligned(uint64_t size, uint64_t alignment)
 {
 	return (size + alignment - 1) / alignment * alignment;
 }
@@ -170,7 +170,10 @@ static int prepare(struct gates *gates, const struct gate_function *functions,
 		return error_set_errno(err, code, "cannot make gates");
 	gates->image.data_size =
 		STUB_SET_AT + (size_t)line_count_for(config->blocks) * STUB_SET_LINE;
-	size = gates->image.code_size + gates->image.data_size;
+	gates->image.code_offset = aligned(config->file_size, GATE_PAGE) + GATE_PAGE;
+	/* A jump may be on two pages. */
+	gates->image.parking_size = 2 * gates->count * GATE_PAGE;
+	size = gates->image.code_size + gates->image.data_size + gates->image.parking_size;
 	code = gate_area_find(gates->pid, config->low, config->high, size, &gates->image.address);
 	if (code)
 		return error_set_errno(err, code, "no room near its functions");
@@ -218,7 +221,7 @@ uint64_t gates_probe(const struct gates *gates, size_t function, int number)
 {
 	size_t offset = gate_layout_of(gates->kinds[function]).probes[number];
 
-	return offset ? gates->offsets[function] + offset : 0;
+	return offset ? gates->image.code_offset + gates->offsets[function] + offset : 0;
 }
 
 /* Reads or writes a field of the data's head. */
@@ -259,8 +262,7 @@ int gates_remove(struct gates *gates, struct error *err)
 
 	if (!gates)
 		return 0;
-	code = gate_remove(gates->pid, &gates->image, gates->patches, gates->count, &left, &stop,
-			   err);
+	code = gate_remove(gates->pid, &gates->image, &left, &stop, err);
 	gates_forget(gates);
 	return code;
 }

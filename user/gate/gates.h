@@ -35,6 +35,7 @@ struct gate_function {
 struct gates_config {
 	uint16_t machine;   /* e_machine */
 	uint64_t low, high; /* of the module's mappings: what its instructions may refer to */
+	uint64_t file_size; /* of the module, bytes */
 	uint64_t mean;      /* bytes per sample at level 0 */
 	uint64_t blocks;    /* sampled blocks to have room for: 2/3 of the room */
 	/* Other functions whose calls of these are part of their own work. */

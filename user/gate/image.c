@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "gate/memory.h"
 #include "os/process/procfs.h"
 
 #define DELETED " (deleted)"
@@ -29,49 +30,11 @@ struct mapping_steps {
 	struct remote_thread *remote;
 	int memory;
 	const struct gate_image *image;
+	const struct gate_runs *runs;
 	int file; /* the memfd, a descriptor of the process, or NO_FILE */
 	bool data, code;
 	const char *failed; /* the step that failed */
 };
-
-/* The memory of the process. */
-
-static int transfer_result(ssize_t done)
-{
-	if (done < 0)
-		return errno == EINTR ? 0 : -errno;
-	return done ? 0 : -ESRCH; /* no memory is left */
-}
-
-int gate_memory_read(int memory, uint64_t address, void *bytes, size_t size)
-{
-	size_t done = 0;
-	int err = 0;
-
-	while (!err && done < size) {
-		ssize_t got =
-			pread(memory, (char *)bytes + done, size - done, (off_t)(address + done));
-
-		err = transfer_result(got);
-		done += got > 0 ? (size_t)got : 0;
-	}
-	return err;
-}
-
-int gate_memory_write(int memory, uint64_t address, const void *bytes, size_t size)
-{
-	size_t done = 0;
-	int err = 0;
-
-	while (!err && done < size) {
-		ssize_t put = pwrite(memory, (const char *)bytes + done, size - done,
-				     (off_t)(address + done));
-
-		err = transfer_result(put);
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return err;
-}
 
 /* System calls in the process. */
 
@@ -173,19 +136,17 @@ static int open_file(pid_t tid, int file)
 	return opened;
 }
 
-static int write_file(int file, const struct gate_image *image)
+/* A file is written like memory. */
+static int write_file(int file, const struct mapping_steps *steps)
 {
-	size_t done = 0;
+	const struct gate_image *image = steps->image;
+	int err = gate_memory_write(file, image->code_offset, image->code, image->code_size);
+	const struct gate_run *run;
 
-	while (done < image->code_size) {
-		ssize_t put =
-			pwrite(file, image->code + done, image->code_size - done, (off_t)done);
-
-		if (put < 0 && errno != EINTR)
-			return -errno;
-		done += put > 0 ? (size_t)put : 0;
-	}
-	return fcntl(file, F_ADD_SEALS, SEALS) ? -errno : 0;
+	vec_each (run, &steps->runs->list)
+		if (!err)
+			err = gate_memory_write(file, run->offset, run->bytes, run->size);
+	return err || !fcntl(file, F_ADD_SEALS, SEALS) ? err : -errno;
 }
 
 static int fill_file(struct mapping_steps *steps)
@@ -196,7 +157,7 @@ static int fill_file(struct mapping_steps *steps)
 	if (file < 0)
 		return file;
 	steps->failed = "writing a memfd";
-	err = write_file(file, steps->image);
+	err = write_file(file, steps);
 	close(file);
 	return err;
 }
@@ -209,6 +170,7 @@ static int map_code(struct mapping_steps *steps)
 		.protection = PROT_READ | PROT_EXEC,
 		.flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE,
 		.file = steps->file,
+		.offset = steps->image->code_offset,
 	};
 	int err = map_at(steps->remote, &mapping);
 
@@ -238,6 +200,13 @@ static int fill_data(struct mapping_steps *steps)
 				       image->data_filled);
 }
 
+/* The last step: it undoes itself. */
+static int replace_pages(struct mapping_steps *steps)
+{
+	steps->failed = "mremap";
+	return gate_runs_replace(steps->runs, steps->remote, steps->file);
+}
+
 static void undo(struct mapping_steps *steps)
 {
 	const struct gate_image *image = steps->image;
@@ -251,19 +220,21 @@ static void undo(struct mapping_steps *steps)
 }
 
 int gate_image_map(struct remote_thread *remote, int memory, const struct gate_image *image,
-		   struct error *err)
+		   const struct gate_runs *runs, struct error *err)
 {
 	static int (*const all[])(struct mapping_steps *) = {map_data, create_file, fill_file,
-							     map_code, close_file,  fill_data};
+							     map_code, fill_data,   replace_pages};
 	struct mapping_steps steps = {
-		.remote = remote, .memory = memory, .image = image, .file = NO_FILE};
+		.remote = remote, .memory = memory, .image = image, .runs = runs, .file = NO_FILE};
 	const char *failed;
 	int code = 0;
 
 	for (size_t i = 0; !code && i < sizeof(all) / sizeof(all[0]); i++)
 		code = all[i](&steps);
-	if (!code)
+	if (!code) {
+		close_file(&steps);
 		return 0;
+	}
 	failed = steps.failed;
 	undo(&steps);
 	return error_set_errno(err, code, "cannot place gates in %d: %s failed", (int)remote->pid,

@@ -51,6 +51,7 @@ struct gate_job {
 struct gate_try {
 	const struct gate_job *job;
 	struct gate_reply *reply;
+	struct gate_runs *runs; /* of the code that gets jumps */
 	uint64_t syscall;
 	pid_t thread; /* runs our system calls, and stands for the process in /proc */
 	int *status;  /* of its stop */
@@ -130,27 +131,6 @@ static int check_threads(const struct gate_try *try, struct freeze *freeze)
 	return 0;
 }
 
-static int check_originals(const struct gate_try *try)
-{
-	uint8_t bytes[GATE_DISPLACED_MAX];
-
-	for (size_t i = 0; i < try->job->count; i++) {
-		const struct gate_patch *patch = &try->job->patches[i];
-		int code = gate_memory_read(try->memory, patch->address, bytes, patch->displaced);
-
-		if (code)
-			return error_set_errno(&try->reply->err, code,
-					       "cannot read the code of %d at 0x%" PRIx64,
-					       (int)try->job->pid, patch->address);
-		if (memcmp(bytes, patch->original, patch->displaced))
-			return error_set(&try->reply->err, -EBUSY,
-					 "cannot place gates in %d: another tool has changed the "
-					 "code at 0x%" PRIx64,
-					 (int)try->job->pid, patch->address);
-	}
-	return 0;
-}
-
 /* Sets try->busy if a thread is inside displaced bytes. At the first byte it runs the jump. */
 static int check_displaced(struct gate_try *try, struct freeze *freeze)
 {
@@ -170,40 +150,20 @@ static int check_displaced(struct gate_try *try, struct freeze *freeze)
 		    : 0;
 }
 
-static int write_jumps(const struct gate_try *try)
+static int map(const struct gate_try *try)
 {
-	const struct gate_job *job = try->job;
-	size_t done = 0;
-	int code = 0;
-
-	while (!code && done < job->count) {
-		const struct gate_patch *patch = &job->patches[done++];
-
-		code = gate_memory_write(try->memory, patch->address, patch->jump,
-					 patch->jump_size);
-	}
-	if (!code)
-		return 0;
-	while (done--)
-		gate_memory_write(try->memory, job->patches[done].address,
-				  job->patches[done].original, job->patches[done].jump_size);
-	return error_set_errno(&try->reply->err, code, "cannot write to the code of %d",
-			       (int)job->pid);
-}
-
-static int map_and_write(const struct gate_try *try)
-{
+	struct error *err = &try->reply->err;
 	struct remote_thread remote;
 	int code = open_remote(try, &remote);
 
-	if (!code)
-		code = gate_image_map(&remote, try->memory, try->job->image, &try->reply->err);
 	if (code)
 		return code;
-	code = write_jumps(try);
-	if (code)
-		gate_image_unmap(&remote, try->job->image);
-	return code;
+	if (gate_runs_contain(try->runs, try->syscall))
+		return error_set(err, -ENOTSUP,
+				 "cannot place gates in %d: its system calls are too near to them",
+				 (int)try->job->pid);
+	gate_runs_patch(try->runs, try->job->patches, try->job->count);
+	return gate_image_map(&remote, try->memory, try->job->image, try->runs, err);
 }
 
 static int place_stopped(struct gate_try *try, struct freeze *freeze)
@@ -213,7 +173,7 @@ static int place_stopped(struct gate_try *try, struct freeze *freeze)
 	if (!code)
 		code = check_threads(try, freeze);
 	if (!code)
-		code = check_originals(try);
+		code = gate_runs_check(try->runs, try->memory, try->job->pid, &try->reply->err);
 	if (!code)
 		code = check_displaced(try, freeze);
 	if (!code && try->busy && try->last)
@@ -221,70 +181,55 @@ static int place_stopped(struct gate_try *try, struct freeze *freeze)
 				 "cannot place gates in %d: a thread stays at the start of a "
 				 "function that is to have one",
 				 (int)try->job->pid);
-	return code || try->busy ? code : map_and_write(try);
+	return code || try->busy ? code : map(try);
 }
 
 /* Removing. */
 
-/* Returns true if only the first byte of the jump has been replaced: by a breakpoint. */
-static bool is_occupied(const struct gate_patch *patch, const uint8_t bytes[GATE_JUMP_MAX])
+/* Moves the program's pages back. Code that is no longer mapped (dlclose) is left alone. */
+static int restore_pages(const struct gate_try *try, struct remote_thread *remote)
 {
-	return memcmp(bytes, patch->original, patch->jump_size) != 0 &&
-	       !memcmp(bytes + 1, patch->jump + 1, patch->jump_size - 1U);
-}
+	struct gate_runs runs = {0};
+	int code = gate_runs_find_replaced(&runs, try->thread, try->job->image);
 
-/* Code that is no longer mapped (dlclose) needs no restoring. Sets reply->left if a jump remains.
- */
-static int restore_jumps(const struct gate_try *try)
-{
-	uint8_t bytes[GATE_JUMP_MAX];
-	int code = 0;
-
-	for (size_t i = 0; !code && i < try->job->count; i++) {
-		const struct gate_patch *patch = &try->job->patches[i];
-
-		if (gate_memory_read(try->memory, patch->address, bytes, patch->jump_size))
-			continue;
-		if (!memcmp(bytes, patch->jump, patch->jump_size))
-			code = gate_memory_write(try->memory, patch->address, patch->original,
-						 patch->jump_size);
-		else
-			try->reply->left |= is_occupied(patch, bytes);
-	}
-	return code ? error_set_errno(&try->reply->err, code, "cannot write to the code of %d",
+	if (!code)
+		code = gate_runs_restore(&runs, remote);
+	gate_runs_free(&runs);
+	return code ? error_set_errno(&try->reply->err, code, "cannot restore the code of %d",
 				      (int)try->job->pid)
 		    : 0;
 }
 
-/* Unmaps the image unless a thread is in its code. A thread that cannot run our system calls any
- * more leaves it mapped. */
-static int unmap_unless_inside(struct gate_try *try, struct freeze *freeze)
+/* Unmaps the image unless a thread is in its code. */
+static int unmap_unless_inside(struct gate_try *try, struct freeze *freeze,
+			       struct remote_thread *remote)
 {
 	const struct gate_image *image = try->job->image;
 	const struct gate_range range = {image->address, image->address + image->code_size};
-	struct remote_thread remote;
 	int code = threads_inside(freeze, try->thread, &range, 1, &try->busy);
 
 	if (code)
 		return error_set_errno(&try->reply->err, code, "cannot read the stacks of %d",
 				       (int)try->job->pid);
-	if (try->busy) {
+	if (try->busy)
 		try->reply->left = try->last;
-		return 0;
-	}
-	if (open_remote(try, &remote) || gate_image_unmap(&remote, image))
+	else if (gate_image_unmap(remote, image))
 		try->reply->left = true;
 	return 0;
 }
 
+/* A thread that cannot run our system calls any more leaves all in place. */
 static int remove_stopped(struct gate_try *try, struct freeze *freeze)
 {
 	int code = begin(try, freeze);
+	struct remote_thread remote;
 
 	if (code || !gate_image_is_mapped(try->thread, try->job->image))
 		return code;
-	code = restore_jumps(try);
-	return code || try->reply->left ? code : unmap_unless_inside(try, freeze);
+	code = open_remote(try, &remote);
+	if (!code)
+		code = restore_pages(try, &remote);
+	return code ? code : unmap_unless_inside(try, freeze, &remote);
 }
 
 /* In the helper. */
@@ -302,10 +247,12 @@ static int run_stopped(struct freeze *freeze, void *context)
 }
 
 /* Stops the process once. Returns true if another try is needed. */
-static bool try_once(const struct gate_job *job, struct gate_reply *reply, uint64_t syscall)
+static bool try_once(const struct gate_job *job, struct gate_reply *reply, struct gate_runs *runs,
+		     uint64_t syscall)
 {
 	struct gate_try try = {.job = job,
 			       .reply = reply,
+			       .runs = runs,
 			       .syscall = syscall,
 			       .memory = -1,
 			       .last = ++reply->stop.tries == TRIES};
@@ -328,20 +275,25 @@ static void help(const void *context, void *ret_reply)
 	struct gate_reply *reply = ret_reply;
 	pid_t thread = proc_living_thread(job->pid);
 	struct timespec pause = {.tv_nsec = PAUSE_NS};
+	struct gate_runs runs = {0};
 	uint64_t syscall = 0;
 
 	*reply = (struct gate_reply){0};
 	reply->code = thread ? remote_find_syscall(thread, &syscall) : -ESRCH;
-	if (reply->code && reply->code != -ENOENT) { /* a process that exits has no memory */
+	if (reply->code == -ENOENT) /* a process that exits has no memory */
+		reply->code = 0;
+	if (reply->code)
 		error_set_errno(&reply->err, reply->code, "cannot change the code of %d",
 				(int)job->pid);
-		return;
-	}
-	while (try_once(job, reply, syscall)) {
+	else if (job->count)
+		reply->code = gate_runs_find(&runs, thread, job->image, job->patches, job->count,
+					     &reply->err);
+	while (!reply->code && try_once(job, reply, &runs, syscall)) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < PAUSE_MAX_NS)
 			pause.tv_nsec *= 2;
 	}
+	gate_runs_free(&runs);
 }
 
 /* In the tracer. */
@@ -372,10 +324,10 @@ int gate_place(pid_t pid, const struct gate_image *image, const struct gate_patc
 	return code ? error_set(err, code, "%s", reply.err.text) : 0;
 }
 
-int gate_remove(pid_t pid, const struct gate_image *image, const struct gate_patch *patches,
-		size_t count, bool *ret_left, struct gate_stop *ret_stop, struct error *err)
+int gate_remove(pid_t pid, const struct gate_image *image, bool *ret_left,
+		struct gate_stop *ret_stop, struct error *err)
 {
-	const struct gate_job job = {pid, image, patches, count, remove_stopped};
+	const struct gate_job job = {pid, image, NULL, 0, remove_stopped};
 	struct gate_reply reply = {0};
 	int code = run_job(&job, &reply);
 

@@ -22,18 +22,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "arch/gate.h"
 #include "base/error.h"
 #include "gate/image.h"
-
-/* A jump over the first bytes of a function. */
-struct gate_patch {
-	uint64_t address;  /* struct gate_site.address */
-	uint8_t displaced; /* bytes of whole instructions (struct gate_site.size) */
-	uint8_t jump_size; /* bytes that are written; at most `displaced` */
-	uint8_t original[GATE_DISPLACED_MAX]; /* `displaced` bytes */
-	uint8_t jump[GATE_JUMP_MAX];
-};
+#include "gate/patch.h"
 
 struct gate_stop {
 	uint64_t stopped_ns; /* how long the process was stopped, all tries together */
@@ -41,9 +32,9 @@ struct gate_stop {
 };
 
 /*
- * Maps the image and writes the jumps, in one stop. If a thread is inside the bytes that change,
- * tries again, up to 50 times in about a second. Waits for the helper. On failure, the process is
- * as before.
+ * Maps the image and the pages with the jumps, in one stop. If a thread is inside the bytes that
+ * change, tries again, up to 50 times in about a second. Waits for the helper. On failure, the
+ * process is as before.
  *
  * Returns 0, or -errno with a message of one line: -EBUSY if other bytes are there, for example
  * another tool's breakpoint; -EAGAIN if a thread stays inside; -EEXIST if the address is not free;
@@ -55,15 +46,14 @@ int gate_place(pid_t pid, const struct gate_image *image, const struct gate_patc
 	       size_t count, struct gate_stop *ret_stop, struct error *err);
 
 /*
- * Restores the original bytes, except where the jump is no longer there, and unmaps the image as
- * soon as no thread is in its code or will return to it. If that does not happen in 50 tries, the
- * image stays mapped and *ret_left is true. That is also the case on failure, and if another tool's
- * breakpoint is on a jump, because that tool will restore the jump.
+ * Moves the program's own code back, and unmaps the image as soon as no thread is in its code or
+ * will return to it. If that does not happen in 50 tries, the image stays mapped and *ret_left is
+ * true; also on failure.
  *
  * Returns 0 or -errno, with a message. It is no error if the process has exited or has executed
  * another program.
  */
-int gate_remove(pid_t pid, const struct gate_image *image, const struct gate_patch *patches,
-		size_t count, bool *ret_left, struct gate_stop *ret_stop, struct error *err);
+int gate_remove(pid_t pid, const struct gate_image *image, bool *ret_left,
+		struct gate_stop *ret_stop, struct error *err);
 
 #endif

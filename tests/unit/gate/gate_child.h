@@ -40,6 +40,8 @@
 #define MAGIC        0x6d74726163652121ULL
 #define CODE_SIZE    GATE_PAGE
 #define DATA_SIZE    (2 * GATE_PAGE)
+#define PARKING_SIZE (2 * FUNCTIONS * GATE_PAGE)
+#define CODE_OFFSET  (64U << 20) /* behind the end of the test's file */
 #define CHILDREN_MAX 16
 
 /* Shared memory of parent and children. */
@@ -262,7 +264,9 @@ static inline void prepare(struct gate_fixture *fixture, uint64_t address)
 					     .code_size = CODE_SIZE,
 					     .data = (const uint8_t *)&fixture->counters,
 					     .data_filled = sizeof(fixture->counters),
-					     .data_size = DATA_SIZE};
+					     .data_size = DATA_SIZE,
+					     .code_offset = CODE_OFFSET,
+					     .parking_size = PARKING_SIZE};
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		struct gate_patch *patch = &fixture->patches[i];
 
@@ -281,7 +285,7 @@ static inline uint64_t area_for(pid_t pid)
 	static uint64_t size;
 	uint64_t address = 0;
 
-	size += CODE_SIZE + DATA_SIZE;
+	size += CODE_SIZE + DATA_SIZE + PARKING_SIZE;
 	assert_int_equal(gate_area_find(pid, (uint64_t)(uintptr_t)plain_function,
 					(uint64_t)(uintptr_t)reading_function + 64, size, &address),
 			 0);
@@ -306,8 +310,7 @@ static inline int take_away(pid_t pid, const struct gate_fixture *fixture, bool 
 			    struct gate_stop *ret_stop)
 {
 	struct error err = {0};
-	int code = gate_remove(pid, &fixture->image, fixture->patches, FUNCTIONS, ret_left,
-			       ret_stop, &err);
+	int code = gate_remove(pid, &fixture->image, ret_left, ret_stop, &err);
 
 	if (code)
 		print_message("%s\n", err.text);

@@ -305,34 +305,6 @@ static void test_breakpoint_is_refused(void **state)
 	end(pid);
 }
 
-/* The code stays, because the other tool will restore the jump. */
-static void test_breakpoint_on_jump_is_left(void **state)
-{
-	static const uint8_t breakpoint = 0xcc;
-	static struct gate_fixture fixture;
-	struct gate_stop stop;
-	uint64_t entry;
-	pid_t pid;
-	bool left;
-
-	(void)state;
-	fresh_board();
-	pid = start((void (*)(void))pause);
-	prepare(&fixture, area_for(pid));
-	entry = fixture.patches[1].address;
-	assert_int_equal(place(pid, &fixture, &stop), 0);
-	poke(pid, entry, &breakpoint, 1);
-	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-	assert_true(left);
-	assert_true(has_bytes(pid, entry, &breakpoint, 1));
-	assert_true(is_mapped(pid, fixture.image.address, CODE_SIZE));
-	poke(pid, entry, fixture.patches[1].jump, 1);
-	assert_int_equal(take_away(pid, &fixture, &left, &stop), 0);
-	assert_false(left);
-	expect_nothing(pid, &fixture);
-	end(pid);
-}
-
 /* The data's place is free, the code's is not: the data is unmapped again. */
 static void test_occupied_address_is_refused(void **state)
 {
@@ -417,7 +389,6 @@ int main(void)
 		TEST(test_stopped_process),
 		TEST(test_exited_leader),
 		TEST(test_breakpoint_is_refused),
-		TEST(test_breakpoint_on_jump_is_left),
 		TEST(test_occupied_address_is_refused),
 		TEST(test_refusals),
 	};

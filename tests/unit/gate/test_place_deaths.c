@@ -191,8 +191,7 @@ static void test_exec_meanwhile(void **state)
 		}
 		for (int k = 0; k < 3; k++) {
 			gate_place(pid, &fixture.image, fixture.patches, FUNCTIONS, &stop, NULL);
-			gate_remove(pid, &fixture.image, fixture.patches, FUNCTIONS, &left, &stop,
-				    NULL);
+			gate_remove(pid, &fixture.image, &left, &stop, NULL);
 		}
 		waitpid(waker, NULL, 0);
 		await_exec(pid);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "os/process/maps.h"
 #include "source/process/cookie.h"
 #include "source/process/wanted.h"
+#include "symbol/elf/module_table.h"
 
 #define NS_PER_MS 1000000
 
@@ -22,7 +24,8 @@
 
 struct gated_module {
 	const struct module *module;
-	struct gates *gates;             /* NULL until they are placed */
+	struct gates *gates; /* NULL until they are placed */
+	bool started;
 	const struct probe_site **sites; /* of its functions, in the order of the gates */
 	size_t count;
 	uint64_t low, high; /* of its mappings */
@@ -220,8 +223,12 @@ static int place_gates(const struct traced_process *process, struct gated_module
 		.mean = process->config->alloc_filter.sample,
 		.blocks = HEAP_SIZE / process->config->alloc_filter.sample,
 	};
+	struct stat file;
 	int code = functions ? 0 : -ENOMEM;
 
+	if (!code && fstat(gated->module->fd, &file))
+		code = -errno;
+	config.file_size = code ? 0 : (uint64_t)file.st_size;
 	find_span(gated, maps);
 	config.low = gated->low;
 	config.high = gated->high;
@@ -297,8 +304,7 @@ static int attach_probes(struct traced_process *process, struct gated_module *ga
 		if (code)
 			return error_set_errno(err, code, "cannot probe its gates");
 	}
-	code = gates_sample(gated->gates, process->prober->sample);
-	return code ? error_set_errno(err, code, "cannot start its gates") : 0;
+	return 0;
 }
 
 static int place_module(struct traced_process *process, struct gated_module *gated,
@@ -366,10 +372,41 @@ const struct module *gated_module_of(const struct traced_process *process, size_
 	return process->gated.items[i]->module;
 }
 
+bool gated_waits(const struct traced_process *process)
+{
+	for (size_t i = 0; i < process->gated.count; i++)
+		if (process->gated.items[i]->gates && !process->gated.items[i]->started)
+			return true;
+	return false;
+}
+
+void gated_start(struct traced_process *process)
+{
+	for (size_t i = 0; i < process->gated.count; i++) {
+		struct gated_module *gated = process->gated.items[i];
+
+		if (gated->gates && !gated->started)
+			gates_sample(gated->gates, process->prober->sample);
+		gated->started = gated->gates != NULL;
+	}
+}
+
+struct module *gated_module_at(const struct traced_process *process,
+			       const struct proc_mapping *mapping)
+{
+	for (size_t i = 0; i < process->gated.count; i++) {
+		const struct gated_module *gated = process->gated.items[i];
+
+		if (mapping->start >= gated->low && mapping->end <= gated->high)
+			return module_get(process->config->modules, gated->module->id);
+	}
+	return NULL;
+}
+
 void gated_sample(const struct traced_process *process, uint32_t sample)
 {
 	for (size_t i = 0; i < process->gated.count; i++)
-		if (process->gated.items[i]->gates)
+		if (process->gated.items[i]->started)
 			gates_sample(process->gated.items[i]->gates, sample);
 }
 

@@ -34,6 +34,20 @@ bool gated_has(const struct traced_process *process, const struct module *module
 /* The modules with gates, or that wait for them: process->gated.count. */
 const struct module *gated_module_of(const struct traced_process *process, size_t i);
 
+/*
+ * Starts gates that were placed since the last call. Until then they sample nothing: the pages that
+ * hold their jumps are mapped from a file of ours, and must first be known as code of the module.
+ */
+void gated_start(struct traced_process *process);
+/* Returns true if there are any to start. */
+bool gated_waits(const struct traced_process *process);
+
+/* The module whose code is mapped there from a file of ours (GATE_CODE_PATH); NULL: the gates'
+ * own code. */
+struct proc_mapping;
+struct module *gated_module_at(const struct traced_process *process,
+			       const struct proc_mapping *mapping);
+
 /* Sets the sample of the gates from now on, as in records. */
 void gated_sample(const struct traced_process *process, uint32_t sample);
 /* The number of sampled calls that gates could not report. */

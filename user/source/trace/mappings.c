@@ -11,10 +11,11 @@
 #include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "gate/image.h"
+#include "gate/layout.h"
 #include "os/file/regular.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
+#include "source/gate/gated.h"
 #include "source/process/mapped_files.h"
 #include "source/record/path_names.h"
 #include "source/trace/leader.h"
@@ -150,6 +151,11 @@ static int open_file(struct traced_process *process, const struct proc_mapping *
 	return publish_module(process, file->module, unwind_mapping_key(mapping));
 }
 
+static bool is_of_gates(const struct proc_mapping *mapping)
+{
+	return !strcmp(mapping->path, GATE_CODE_PATH);
+}
+
 /* Finds the module of a mapping and publishes its unwind table; NULL for code without a file. */
 static int mapping_open(struct traced_process *process, const struct proc_mapping *mapping,
 			struct mapped_files *files, struct module **ret_module)
@@ -162,6 +168,12 @@ static int mapping_open(struct traced_process *process, const struct proc_mappin
 		return vdso_open(process, vdso_is_64bit(mapping->start), ret_module);
 	if (!mapping->inode)
 		return 0;
+	if (is_of_gates(mapping)) {
+		*ret_module = gated_module_at(process, mapping);
+		return *ret_module
+			       ? publish_module(process, *ret_module, unwind_mapping_key(mapping))
+			       : 0;
+	}
 	file = mapped_files_get(files, mapping);
 	if (!file)
 		return -ENOMEM;
@@ -191,10 +203,11 @@ static int publish_tables(struct traced_process *process, const struct proc_maps
 	return err;
 }
 
-static bool is_of_module(const struct proc_mapping *mapping)
+static bool is_of_module(const struct traced_process *process, const struct proc_mapping *mapping)
 {
 	return mapping->executable && strcmp(mapping->path, "[uprobes]") &&
-	       strcmp(mapping->path, "[vsyscall]") && strcmp(mapping->path, GATE_CODE_PATH);
+	       strcmp(mapping->path, "[vsyscall]") &&
+	       (!is_of_gates(mapping) || gated_module_at(process, mapping));
 }
 
 /* Probes the modules of the mappings. modules[i] is that of mapping i, or NULL. */
@@ -204,7 +217,7 @@ static int attach_entries(struct traced_process *process, const struct proc_maps
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps->count; i++) {
-		if (!is_of_module(&maps->items[i]))
+		if (!is_of_module(process, &maps->items[i]))
 			continue;
 		err = mapping_open(process, &maps->items[i], files, &modules[i]);
 		if (!err && modules[i])
@@ -227,7 +240,7 @@ static int deliver_entries(struct traced_process *process, const struct proc_map
 			.module = modules[i] ? modules[i]->id : MODULE_NONE,
 		};
 
-		if (is_of_module(entry))
+		if (is_of_module(process, entry))
 			err = deliver_mapping(process, &mapping, modules[i], time_ns);
 	}
 	return err;
@@ -284,7 +297,14 @@ int mappings_attach(struct traced_process *process)
 
 int mappings_read(struct traced_process *process, uint64_t time_ns)
 {
-	return read_and_attach(process, true, time_ns);
+	int err = read_and_attach(process, true, time_ns);
+
+	if (err || !gated_waits(process))
+		return err;
+	/* Once more: gates have replaced pages of code. */
+	err = read_and_attach(process, true, time_ns);
+	gated_start(process);
+	return err;
 }
 
 /* Counts the gap of probes that were placed, since placed_ns was set to 0, later than their code
@@ -384,6 +404,8 @@ int traced_process_mapping(struct traced_process *process, const struct record_m
 		if (err)
 			return err;
 		err = attach_with_gap(process, module, record->head.time_ns);
+		if (!err && gated_waits(process))
+			err = mappings_read(process, record->head.time_ns);
 		if (err)
 			return err;
 	}
