@@ -28,8 +28,8 @@ WITH.X86         := symbol/probe_site/x86_code.c symbol/liveness/% app/scan/stac
 WITHOUT.X86      := symbol/probe_site/without_x86_code.c symbol/liveness/without_liveness.c \
 	app/scan/without_stack_liveness.c scan/allocator/without_glibc_stack.c arch/without_gate.c
 # Gates: code of ours in traced processes.
-WITH.GATES       := gate/%
-WITHOUT.GATES    := gate/without_gates.c
+WITH.GATES       := gate/% source/gate/gated.c
+WITHOUT.GATES    := source/gate/without_gated.c
 # The parser's sandbox: a filter by libseccomp, or our own.
 WITH.SECCOMP     := parser/server/call_filter.c
 WITHOUT.SECCOMP  := parser/server/without_seccomp.c

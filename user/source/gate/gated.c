@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "gate/gates.h"
+#include "gate/left.h"
 #include "os/process/maps.h"
 #include "source/process/cookie.h"
 #include "source/process/wanted.h"
@@ -37,8 +38,13 @@ bool gated_wanted(const struct source_config *config)
 {
 	const struct alloc_filter *filter = &config->alloc_filter;
 
-	return config->gates == GATES_ALWAYS && config->scope == SCOPE_NAMED && !config->sanity &&
+	return config->gates != GATES_NEVER && config->scope == SCOPE_NAMED && !config->sanity &&
 	       alloc_filter_samples_at_first(filter) && !filter->min_size && !filter->max_size;
+}
+
+int gated_clean(const struct traced_process *process, struct error *err)
+{
+	return gates_left_remove(traced_process_reader(process), err);
 }
 
 static bool is_heap_site(const struct source_config *config, const struct probe_site *site)
@@ -94,6 +100,8 @@ static const char *why_not(const struct gated_module *gated)
 {
 	if (!gated->count)
 		return "it has no heap function";
+	if (gated->module->plan->sanitizer)
+		return "a sanitizer's allocator";
 	for (size_t i = 0; i < gated->count; i++) {
 		const struct probe_site *site = gated->sites[i];
 		enum stub_kind kind = kind_of(site);
@@ -105,6 +113,16 @@ static const char *why_not(const struct gated_module *gated)
 			return site->symbol;
 	}
 	return NULL;
+}
+
+/* With --gates always, the user wants to know. */
+static void report_refusal(const struct traced_process *process, const struct module *module,
+			   const char *why)
+{
+	if (process->config->gates == GATES_ALWAYS)
+		log_warn("%s: no gates: %s", module->path, why);
+	else
+		log_info("%s: no gates: %s", module->path, why);
 }
 
 static void module_forget(struct gated_module *gated)
@@ -147,7 +165,7 @@ bool gated_defer(struct traced_process *process, const struct module *module)
 	if (!objection && !vec_push(&process->gated, gated))
 		return true;
 	if (objection && gated->count)
-		log_info("%s: no gates, because of %s", module->path, objection);
+		report_refusal(process, module, objection);
 	module_forget(gated);
 	return false;
 }
@@ -320,7 +338,7 @@ static int place_module(struct traced_process *process, struct gated_module *gat
 			 gated->count, (double)gates_stop(gated->gates)->stopped_ns / NS_PER_MS);
 		return 0;
 	}
-	log_info("%s: no gates: %s", gated->module->path, err.text);
+	report_refusal(process, gated->module, err.text);
 	if (gates_remove(gated->gates, &removal))
 		log_warn("process %d: cannot remove gates: %s", (int)process->pid, removal.text);
 	gated->gates = NULL;

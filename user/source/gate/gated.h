@@ -18,6 +18,10 @@
 /* Returns true if gates are to be used in this trace, for modules that can have them. */
 bool gated_wanted(const struct source_config *config);
 
+/* Before a process is attached: removes gates that an earlier trace has left. Fails with a message
+ * if others are in use. Returns 0 or -errno; sets *err. */
+int gated_clean(const struct traced_process *process, struct error *err);
+
 /* Returns true if all heap functions of the module are to get gates: they must not be probed. Then
  * gated_place() places them, or returns the module. */
 bool gated_defer(struct traced_process *process, const struct module *module);

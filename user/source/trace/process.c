@@ -218,6 +218,8 @@ int traced_process_attach(struct traced_process *process, struct error *err)
 	const char *refusal;
 	int code = refuse_translated(process, err);
 
+	if (!code)
+		code = gated_clean(process, err);
 	if (code)
 		return code;
 	exe_link(process->pid, path);
