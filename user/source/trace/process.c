@@ -257,6 +257,7 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 	const char *refusal;
 	int code;
 
+	process->awaits_exec = true;
 	process->translated = translator_is_path(program);
 	if (process->translated)
 		log_warn("%s: the program that it runs is not traced: %s", program,
@@ -284,7 +285,6 @@ int traced_process_attach_launch(struct traced_process *process, const char *pro
 	if (!code)
 		code = probes_commit(process);
 	read_cgroup(process);
-	process->awaits_exec = true;
 	process->launched_command = (const char *const *)command;
 	return code ? error_set_errno(err, code, "cannot place probes") : 0;
 }
