@@ -2,8 +2,8 @@
 /*
  * The kernel fills the address space from above (mmap) and grows the heap and stacks in place. A
  * mapping that is in their way makes them fail: brk(2) returns ENOMEM, and a stack overflows. So
- * the gap below a stack is never used, and the heap keeps room above it: 1 GiB, and less only if
- * nothing else is in reach.
+ * a stack keeps 8 GiB below it, and the heap 1 GiB above it, and less only if nothing else is in
+ * reach.
  */
 #include "gate/area.h"
 
@@ -21,6 +21,7 @@
 #define REACH          ((2048ULL - 1) << 20)
 #define DISTANCE       (16 * GATE_PAGE) /* to other mappings */
 #define MEMORY_ROOM    (64ULL << 20)    /* below anonymous memory */
+#define STACK_ROOM     (8192ULL << 20)
 #define HEAP_ROOM      (1024ULL << 20)
 #define HEAP_ROOM_LAST (64ULL << 20)
 #define FLOOR          65536ULL /* the default of vm.mmap_min_addr */
@@ -73,9 +74,14 @@ static uint64_t gap_start(const struct area_range *before, uint64_t heap_room)
 
 static uint64_t gap_end(const struct area_range *after)
 {
-	if (after->use == AREA_STACK)
-		return 0;
-	return minus(after->start, after->use == AREA_MEMORY ? MEMORY_ROOM : DISTANCE);
+	static const uint64_t rooms[] = {
+		[AREA_OTHER] = DISTANCE,
+		[AREA_HEAP] = DISTANCE,
+		[AREA_STACK] = STACK_ROOM,
+		[AREA_MEMORY] = MEMORY_ROOM,
+	};
+
+	return minus(after->start, rooms[after->use]);
 }
 
 /* Considers the free space from `start` to `end`. */
