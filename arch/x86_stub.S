@@ -119,23 +119,28 @@
 	jo 4f
 .endm
 
-/* The start of the gates that allocate: charges the thread's budget, and leaves by the copy. */
-.macro fast_path name, size
+/*
+ * The start of the gates that allocate: charges the thread's budget, and leaves by the copy. All
+ * else is for the slow path: another thread's slot, a call of 0 bytes (which count as one), and a
+ * budget that is too small, which is restored first. `size` puts the size into `register`.
+ */
+.macro fast_path name, size, register
 \name:	constant \name\()_data0, %r11
 	mov THREAD, %rax
 	imul $STUB_HASH, %eax, %r10d
 	shr $(32 - STUB_SLOT_BITS), %r10d
 	shl $STUB_SLOT_SHIFT, %r10d
-	lea STUB_SLOTS_AT(%r11,%r10), %r11
-	cmp %rax, (%r11)
+	cmp %rax, STUB_SLOTS_AT(%r11,%r10)
 	jne 4f
-	\size %r10
-	cmp $1, %r10
-	adc $0, %r10 /* 0 bytes count as one */
-	cmp %r10, 8(%r11)
-	jb 4f
-	sub %r10, 8(%r11)
+	.ifc \register, %rax
+	\size %rax
+	.endif
+	test \register, \register
+	je 4f
+	sub \register, STUB_SLOTS_AT + 8(%r11,%r10)
+	jb 1f
 	room_for_copy \name
+1:	add \register, STUB_SLOTS_AT + 8(%r11,%r10)
 .endm
 
 /* Charges the call in a frame. Continues if it is sampled; otherwise leaves by the copy. */
@@ -174,8 +179,8 @@
 8:	return_result
 .endm
 
-.macro allocating name, size
-	fast_path \name, \size
+.macro allocating name, size, register
+	fast_path \name, \size, \register
 	charge \name, \size
 	call 3b
 	called
@@ -186,8 +191,8 @@
 
 /* posix_memalign: the result is 0 or an error number, and the block is where the first argument
  * points to. */
-.macro allocating_stored name, size
-	fast_path \name, \size
+.macro allocating_stored name, size, register
+	fast_path \name, \size, \register
 	charge \name, \size
 	call 3b
 	called
@@ -204,8 +209,8 @@
  * operator new may throw, and no exception can pass our frame. So the block comes from a function
  * that returns 0 instead; if it does, operator new is called without a frame, and not sampled.
  */
-.macro allocating_other name, size, swap
-	fast_path \name, \size
+.macro allocating_other name, size, register, swap
+	fast_path \name, \size, \register
 	charge \name, \size
 	.if \swap
 	xchg %rdi, %rsi
@@ -292,12 +297,12 @@
 
 	.text
 /* In the order of enum stub_kind. */
-	allocating gate_size_first, size_first
-	allocating gate_size_second, size_second
-	allocating_stored gate_size_third, size_third
-	allocating gate_count_size, size_product
-	allocating_other gate_new, size_first, 0
-	allocating_other gate_new_aligned, size_first, 1
+	allocating gate_size_first, size_first, %rdi
+	allocating gate_size_second, size_second, %rsi
+	allocating_stored gate_size_third, size_third, %rdx
+	allocating gate_count_size, size_product, %rax
+	allocating_other gate_new, size_first, %rdi, 0
+	allocating_other gate_new_aligned, size_first, %rdi, 1
 	reallocating gate_realloc, size_second
 	reallocating gate_realloc_count, size_product_second
 	freeing gate_free
