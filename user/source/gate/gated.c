@@ -34,11 +34,17 @@ struct gated_module {
 	char path[32];      /* … and a path to it */
 };
 
+/* If more calls are sampled, they cost more than the others save. */
+#define MEAN_LEAST 1024
+
 bool gated_wanted(const struct source_config *config)
 {
 	const struct alloc_filter *filter = &config->alloc_filter;
 
-	return config->gates != GATES_NEVER && config->scope == SCOPE_NAMED && !config->sanity &&
+	if (config->gates == GATES_NEVER ||
+	    (config->gates == GATES_AUTO && filter->sample < MEAN_LEAST))
+		return false;
+	return config->scope == SCOPE_NAMED && !config->sanity &&
 	       alloc_filter_samples_at_first(filter) && !filter->min_size && !filter->max_size;
 }
 
