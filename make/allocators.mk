@@ -4,7 +4,7 @@
 # are left out.
 
 ALLOCATORS := $(addprefix $(BUILD)/targets/,basic-static-pie basic-musl-static steady-musl basic-asan \
-	basic-asan-static basic-lsan cxx-static \
+	basic-asan-static basic-lsan cxx-static gated-static \
 	prefixed-je_ prefixed-_rjem_ prefixed-own_ prefixed-stripped libinterposer.so libcounter.so \
 	$(if $(wildcard /usr/lib/*/libjemalloc.a),cxx-jemalloc) \
 	$(if $(wildcard /usr/lib/*/libtcmalloc_minimal.a),cxx-tcmalloc) \
@@ -30,6 +30,9 @@ $(BUILD)/targets/cxx-tcmalloc: ARCHIVE := -l:libtcmalloc_minimal.a
 $(BUILD)/targets/cxx-static $(BUILD)/targets/cxx-jemalloc $(BUILD)/targets/cxx-tcmalloc: \
 		tests/targets/cxx.cc tests/targets/truth.h
 	$(call cxx_target,-static,$(ARCHIVE))
+
+$(BUILD)/targets/gated-static: tests/targets/gated.cc tests/targets/truth.h
+	$(call cxx_target,-static)
 
 $(BUILD)/targets/prefixed-%: tests/targets/prefixed.c tests/targets/truth.h
 	$(call c_target,-DPREFIX=$*)

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-pytest.register_assert_rewrite("harness", "report")
+pytest.register_assert_rewrite("gates", "harness", "report")
 
 # pylint: disable=wrong-import-position
 import harness

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -15,6 +14,7 @@
 #include "gate/left.h"
 #include "os/process/maps.h"
 #include "source/process/cookie.h"
+#include "source/process/file_code.h"
 #include "source/process/wanted.h"
 #include "symbol/elf/module_table.h"
 
@@ -176,14 +176,6 @@ bool gated_defer(struct traced_process *process, const struct module *module)
 	return false;
 }
 
-/* On overlayfs, /proc/PID/maps and the file's status identify it differently. */
-static bool is_mapping_of(const struct proc_mapping *mapping, const struct module *module)
-{
-	return (mapping->inode == module->inode &&
-		makedev(mapping->dev_major, mapping->dev_minor) == module->device) ||
-	       (mapping->inode && !strcmp(mapping->path, module->path));
-}
-
 /* The address of a file offset in the code of the module; 0 if it is mapped nowhere, or twice. */
 static uint64_t address_of(const struct proc_maps *maps, const struct module *module,
 			   uint64_t offset)
@@ -193,7 +185,7 @@ static uint64_t address_of(const struct proc_maps *maps, const struct module *mo
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct proc_mapping *mapping = &maps->items[i];
 
-		if (!mapping->executable || !is_mapping_of(mapping, module) ||
+		if (!mapping->executable || !file_code_is_of(mapping, module) ||
 		    offset < mapping->offset ||
 		    offset - mapping->offset >= mapping->end - mapping->start)
 			continue;
@@ -231,11 +223,49 @@ static void find_span(struct gated_module *gated, const struct proc_maps *maps)
 	for (size_t i = 0; i < maps->count; i++) {
 		const struct proc_mapping *mapping = &maps->items[i];
 
-		if (!is_mapping_of(mapping, gated->module))
+		if (!file_code_is_of(mapping, gated->module))
 			continue;
 		gated->low = mapping->start < gated->low ? mapping->start : gated->low;
 		gated->high = mapping->end > gated->high ? mapping->end : gated->high;
 	}
+}
+
+static bool is_mapped(const struct proc_maps *maps, const struct module *module)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		if (file_code_is_of(&maps->items[i], module))
+			return true;
+	return false;
+}
+
+static bool has_other_allocator(const struct traced_process *process, const struct proc_maps *maps,
+				const struct module *libc)
+{
+	const struct module *module;
+
+	for (uint32_t id = 0; (module = module_get(process->config->modules, id)); id++)
+		if (module != libc && module->plan && module->plan->allocator &&
+		    is_mapped(maps, module))
+			return true;
+	return false;
+}
+
+/*
+ * glibc's reallocarray jumps to the realloc that the program uses. If that is in another module,
+ * its gate reports the call, because the block is then in the set of that module's gates.
+ */
+static void omit_reallocarray(const struct traced_process *process, struct gated_module *gated,
+			      const struct proc_maps *maps)
+{
+	size_t kept = 0;
+
+	if (!gated->module->plan->hooks[HOOK_THREAD_EXITS] ||
+	    !has_other_allocator(process, maps, gated->module))
+		return;
+	for (size_t i = 0; i < gated->count; i++)
+		if (gated->sites[i]->api != API_REALLOCARRAY)
+			gated->sites[kept++] = gated->sites[i];
+	gated->count = kept;
 }
 
 static int place_gates(const struct traced_process *process, struct gated_module *gated,
@@ -335,8 +365,10 @@ static int place_module(struct traced_process *process, struct gated_module *gat
 			const struct proc_maps *maps)
 {
 	struct error err = {0}, removal = {0};
-	int code = place_gates(process, gated, maps, &err);
+	int code;
 
+	omit_reallocarray(process, gated, maps);
+	code = place_gates(process, gated, maps, &err);
 	if (!code)
 		code = attach_probes(process, gated, &err);
 	if (!code) {

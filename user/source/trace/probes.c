@@ -13,6 +13,7 @@
 #include "symbol/elf/module_table.h"
 #include "source/process/cookie.h"
 #include "source/gate/gated.h"
+#include "source/process/file_code.h"
 #include "source/process/wanted.h"
 #include "symbol/probe_site/plan.h"
 
@@ -66,6 +67,40 @@ static bool is_map_site(const struct probe_site *site)
 static bool is_heap_site(const struct probe_site *site)
 {
 	return !is_map_site(site);
+}
+
+/*
+ * Returns true if the code of a chosen site in the process is not that of the file, so that no
+ * probe can be placed. Probes of all processes are not checked.
+ */
+static bool code_differs(const struct traced_process *process, const struct module *module,
+			 const struct probe_plan *plan, site_choice_fn *chosen)
+{
+	struct proc_maps maps = {0};
+	bool differs = false;
+
+	if (process->shared || process->awaits_exec ||
+	    proc_maps_read(traced_process_reader(process), &maps))
+		return false;
+	for (size_t i = 0; !differs && i < plan->site_count; i++)
+		differs = chosen(&plan->sites[i]) &&
+			  file_code_differs(process, &maps, module, plan->sites[i].offset);
+	proc_maps_free(&maps);
+	return differs;
+}
+
+/* One function that is not probed makes the others useless: a free would be missed. */
+static bool refuse_changed(struct traced_process *process, const struct module *module,
+			   const struct probe_plan *plan, site_choice_fn *chosen)
+{
+	if (!plan->site_count || !code_differs(process, module, plan, chosen))
+		return false;
+	for (size_t i = 0; i < plan->site_count; i++)
+		process->unprobed_sites +=
+			chosen(&plan->sites[i]) && wanted_site(process->config, &plan->sites[i]);
+	log_info("%s: not probed: another tool has changed its code in process %d", module->path,
+		 (int)process->pid);
+	return true;
 }
 
 /* Attaches all chosen sites of one kind with one request. */
@@ -210,8 +245,11 @@ static int attach_chosen(struct traced_process *process, const struct module *mo
 			 const struct probe_plan *plan, site_choice_fn *chosen)
 {
 	bool exits = chosen != is_map_site && wanted_exits(process->config, plan);
-	int err = exits ? watch_throws(process, module) : 0;
+	int err;
 
+	if (refuse_changed(process, module, plan, chosen))
+		return 0;
+	err = exits ? watch_throws(process, module) : 0;
 	if (!err && exits)
 		err = attach_exits(process, module, plan);
 	/* Marks first: otherwise a call may come without its operator's mark. */
