@@ -6,8 +6,10 @@ Statistical tests allow eight times the standard deviation, so that no run fails
 mean of one byte every call of the target is sampled: its blocks have 64 bytes or more.
 """
 
+import os
 import platform
 import shutil
+import signal
 
 import pytest
 
@@ -182,16 +184,24 @@ def test_child_outlives_the_gates(attach):
 
 
 def test_exec(attach):
-    """The new program has no gates: it is probed."""
+    """The new program has no gates: it is probed, once the tracer has seen the exec."""
     with start() as steady:
         with attach(steady.pid, options=gated()) as tracer:
             old = steady.tell("w")
             steady.begin_anew()
             assert not has_gates(steady.pid)
+            tracer.wait_for("libc.so", "malloc+")
+            written = os.stat(tracer.path).st_ino if os.path.exists(tracer.path) else None
+            tracer.signal(signal.SIGUSR1)
+            while not os.path.exists(tracer.path) or os.stat(tracer.path).st_ino == written:
+                assert tracer.process.poll() is None
+            before = steady.tell()
             new = steady.tell("w")
             result = tracer.stop()
-        for process, truth in zip(result.processes, (old, new), strict=True):
-            assert_exact(process, truth)
+        first, second = result.processes
+        assert_exact(first, old)
+        assert_exact(second, difference(new, before))
+        assert second["losses"]["gap_ns"] > 0
         assert_unharmed(new)
         assert steady.quit() == 0
 

@@ -397,8 +397,10 @@ int traced_process_exec(struct traced_process *process, const struct record_exec
 	map64_free(&process->delivered);
 	process->mapping_count = 0;
 	err = deliver_process(process, first ? EVENT_PROCESS : EVENT_EXEC, exec);
-	if (!err && process->gated.count)
+	if (!err && process->gated.count) {
 		err = probes_after_exec(process);
+		process->gap_ns += clock_now_ns() - exec->head.time_ns;
+	}
 	if (!err && (by_thread || (freed && !process->shared)))
 		err = traced_process_attach_again(process, exec->head.time_ns);
 	return err;
