@@ -27,14 +27,19 @@ def has_gates(pid):
 
 
 def code_of(pid):
-    """All code that the process has mapped from files, by address."""
+    """All code that the process has mapped from files, by file and address. The kernel may show
+    pages that have come back as mappings of their own."""
     code = {}
+    known = end = None
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for words in mappings(pid):
             if "x" in words[1] and "/" in words[-1]:
                 first, last = (int(word, 16) for word in words[0].split("-"))
                 memory.seek(first)
-                code[words[0]] = memory.read(last - first)
+                if first != end or words[-1] != known[0]:
+                    known = (words[-1], first)
+                code[known] = code.get(known, b"") + memory.read(last - first)
+                end = last
     return code
 
 

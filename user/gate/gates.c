@@ -21,6 +21,7 @@ struct gates {
 	struct gate_image image;
 	struct gate_patch *patches; /* one per function, as all arrays here */
 	size_t *offsets;            /* of their gates in the code */
+	uint64_t *sites;            /* offsets of their jumps in the module's file */
 	enum stub_kind *kinds;
 	size_t count;
 	uint8_t *code;
@@ -43,14 +44,17 @@ static struct gates *gates_new(pid_t pid, const struct gate_function *functions,
 	gates->count = count;
 	gates->patches = calloc(count + 1, sizeof(*gates->patches));
 	gates->offsets = calloc(count + 1, sizeof(*gates->offsets));
+	gates->sites = calloc(count + 1, sizeof(*gates->sites));
 	gates->kinds = calloc(count + 1, sizeof(*gates->kinds));
 	gates->head = calloc(1, sizeof(*gates->head));
-	if (!gates->patches || !gates->offsets || !gates->kinds || !gates->head) {
+	if (!gates->patches || !gates->offsets || !gates->sites || !gates->kinds || !gates->head) {
 		gates_forget(gates);
 		return NULL;
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		gates->kinds[i] = functions[i].kind;
+		gates->sites[i] = functions[i].offset;
+	}
 	return gates;
 }
 
@@ -224,6 +228,18 @@ uint64_t gates_probe(const struct gates *gates, size_t function, int number)
 	return offset ? gates->image.code_offset + gates->offsets[function] + offset : 0;
 }
 
+bool gates_replace(const struct gates *gates, uint64_t offset)
+{
+	for (size_t i = 0; i < gates->count; i++) {
+		uint64_t first = gates->sites[i], last = first + gates->patches[i].jump_size - 1U;
+
+		if (offset / GATE_PAGE == first / GATE_PAGE ||
+		    offset / GATE_PAGE == last / GATE_PAGE)
+			return true;
+	}
+	return false;
+}
+
 /* Reads or writes a field of the data's head. */
 static int access_field(const struct gates *gates, size_t offset, void *field, size_t size,
 			bool write)
@@ -273,6 +289,7 @@ void gates_forget(struct gates *gates)
 		return;
 	free(gates->patches);
 	free(gates->offsets);
+	free(gates->sites);
 	free(gates->kinds);
 	free(gates->head);
 	free(gates->code);

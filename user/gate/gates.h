@@ -10,6 +10,7 @@
 #ifndef MTRACE_GATE_GATES_H
 #define MTRACE_GATE_GATES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,7 @@ struct gate_function {
 	enum stub_kind kind;
 	uint64_t start, end;
 	uint64_t site;     /* of the jump */
+	uint64_t offset;   /* of the jump in the module's file */
 	uint8_t displaced; /* bytes */
 	uint8_t original[GATE_DISPLACED_MAX];
 	size_t other; /* for STUB_NEW and STUB_NEW_ALIGNED: index of the function that is called
@@ -58,6 +60,10 @@ const struct gate_stop *gates_stop(const struct gates *gates);
 int gates_open_code(const struct gates *gates);
 /* The offset in that file of a function's probe site; 0: it has none with that number (0 or 1). */
 uint64_t gates_probe(const struct gates *gates, size_t function, int number);
+
+/* Returns true if this offset in the module's file is in a page that has been replaced by one of
+ * the code's file, where it has the same offset. */
+bool gates_replace(const struct gates *gates, uint64_t offset);
 
 /* Samples from now on by this level + 1 (each level doubles the mean), or, if 0, nothing. Returns 0
  * or -errno. */

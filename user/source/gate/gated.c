@@ -202,6 +202,7 @@ static int describe_function(const struct gated_module *gated, const struct proc
 	const struct probe_site *site = gated->sites[i];
 
 	function->kind = kind_of(site);
+	function->offset = site->gate.offset;
 	function->site = address_of(maps, gated->module, site->gate.offset);
 	if (!function->site)
 		return -ENOENT;
@@ -384,48 +385,92 @@ static int place_module(struct traced_process *process, struct gated_module *gat
 }
 
 /* Removes a module that has no gates after all. */
-static const struct module *give_up(struct traced_process *process, size_t i)
+static void give_up(struct traced_process *process, size_t i)
 {
-	const struct module *module = process->gated.items[i]->module;
-
 	module_forget(process->gated.items[i]);
 	process->gated.items[i] = process->gated.items[--process->gated.count];
-	return module;
 }
 
 const struct module *gated_place(struct traced_process *process)
 {
 	struct proc_maps maps = {0};
-	const struct module *refused = NULL;
-	bool read = false;
+	const struct module *module;
+	size_t i = 0;
 
-	for (size_t i = 0; !refused && i < process->gated.count; i++) {
-		struct gated_module *gated = process->gated.items[i];
+	while (i < process->gated.count && process->gated.items[i]->gates)
+		i++;
+	if (i == process->gated.count)
+		return NULL;
+	module = process->gated.items[i]->module;
+	if (proc_maps_read(traced_process_reader(process), &maps) ||
+	    place_module(process, process->gated.items[i], &maps))
+		give_up(process, i);
+	proc_maps_free(&maps);
+	return module;
+}
 
-		if (gated->gates)
+static const struct gated_module *find(const struct traced_process *process,
+				       const struct module *module)
+{
+	for (size_t i = 0; i < process->gated.count; i++)
+		if (process->gated.items[i]->module == module)
+			return process->gated.items[i];
+	return NULL;
+}
+
+/* Attaches those offsets of a request that are in replaced pages, or the others. */
+static int attach_part(const struct traced_process *process, const struct gated_module *gated,
+		       const struct probe_request *request, bool replaced,
+		       struct probe_links *links)
+{
+	uint64_t *offsets = calloc(request->count + 1, sizeof(*offsets));
+	uint64_t *cookies = calloc(request->count + 1, sizeof(*cookies));
+	struct probe_request part = *request;
+	int err = offsets && cookies ? 0 : -ENOMEM;
+
+	part.count = 0;
+	for (size_t i = 0; !err && i < request->count; i++) {
+		if (gates_replace(gated->gates, request->offsets[i]) != replaced)
 			continue;
-		if (!read && proc_maps_read(traced_process_reader(process), &maps))
-			return give_up(process, i);
-		read = true;
-		if (place_module(process, gated, &maps))
-			refused = give_up(process, i);
+		offsets[part.count] = request->offsets[i];
+		cookies[part.count++] = request->cookies ? request->cookies[i] : 0;
 	}
-	if (read)
-		proc_maps_free(&maps);
-	return refused;
+	part.offsets = offsets;
+	part.cookies = request->cookies ? cookies : NULL;
+	part.path = replaced ? gated->path : request->path;
+	if (!err && part.count)
+		err = prober_attach(process->prober, &part, links);
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+int gated_attach(const struct traced_process *process, const struct module *module,
+		 const struct probe_request *request, struct probe_links *links)
+{
+	const struct gated_module *gated = find(process, module);
+	int err;
+
+	if (!gated || !gated->gates)
+		return prober_attach(process->prober, request, links);
+	err = attach_part(process, gated, request, false, links);
+	return err ? err : attach_part(process, gated, request, true, links);
 }
 
 bool gated_has(const struct traced_process *process, const struct module *module)
 {
-	for (size_t i = 0; i < process->gated.count; i++)
-		if (process->gated.items[i]->module == module)
-			return true;
-	return false;
+	return find(process, module) != NULL;
 }
 
-const struct module *gated_module_of(const struct traced_process *process, size_t i)
+const struct module *gated_drop(struct traced_process *process)
 {
-	return process->gated.items[i]->module;
+	const struct module *module;
+
+	if (!process->gated.count)
+		return NULL;
+	module = process->gated.items[0]->module;
+	give_up(process, 0);
+	return module;
 }
 
 bool gated_waits(const struct traced_process *process)

@@ -22,21 +22,26 @@ bool gated_wanted(const struct source_config *config);
  * if others are in use. Returns 0 or -errno; sets *err. */
 int gated_clean(const struct traced_process *process, struct error *err);
 
-/* Returns true if all heap functions of the module are to get gates: they must not be probed. Then
- * gated_place() places them, or returns the module. */
+/* Returns true if all heap functions of the module are to get gates. Then the module must not be
+ * probed until gated_place() returns it. */
 bool gated_defer(struct traced_process *process, const struct module *module);
 
 /*
- * Places the gates of deferred modules, and their probes. Stops at a module that cannot have gates,
- * and returns it: its heap functions are to be probed. NULL when there are none left.
+ * Places the gates of a deferred module, and their probes, and returns it. If it cannot have gates,
+ * gated_has() is false. NULL when there are none left.
  */
 const struct module *gated_place(struct traced_process *process);
+
+/* Like prober_attach(). Pages that have been replaced are probed in the file that is there now. */
+int gated_attach(const struct traced_process *process, const struct module *module,
+		 const struct probe_request *request, struct probe_links *links);
 
 /* Returns true if the module's heap functions have gates, or wait for them. */
 bool gated_has(const struct traced_process *process, const struct module *module);
 
-/* The modules with gates, or that wait for them: process->gated.count. */
-const struct module *gated_module_of(const struct traced_process *process, size_t i);
+/* The process has executed another program, where its gates are gone: forgets those of one module,
+ * and returns it. NULL when there are none left. */
+const struct module *gated_drop(struct traced_process *process);
 
 /*
  * Starts gates that were placed since the last call. Until then they sample nothing: the pages that
@@ -59,7 +64,7 @@ uint64_t gated_missed(const struct traced_process *process);
 
 /* Removes the gates from the process. */
 void gated_remove(struct traced_process *process);
-/* The process has exited, or has executed another program: its gates are gone. */
+/* The process has exited: its gates are gone. */
 void gated_forget(struct traced_process *process);
 
 #endif

@@ -28,6 +28,13 @@ const struct module *gated_place(struct traced_process *process)
 	return NULL;
 }
 
+int gated_attach(const struct traced_process *process, const struct module *module,
+		 const struct probe_request *request, struct probe_links *links)
+{
+	(void)module;
+	return prober_attach(process->prober, request, links);
+}
+
 bool gated_has(const struct traced_process *process, const struct module *module)
 {
 	(void)process;
@@ -35,10 +42,9 @@ bool gated_has(const struct traced_process *process, const struct module *module
 	return false;
 }
 
-const struct module *gated_module_of(const struct traced_process *process, size_t i)
+const struct module *gated_drop(struct traced_process *process)
 {
 	(void)process;
-	(void)i;
 	return NULL;
 }
 

@@ -48,7 +48,7 @@ static int attach(struct traced_process *process, const struct module *module, e
 		.count = count,
 	};
 
-	return prober_attach(process->prober, &request, links_of(process));
+	return gated_attach(process, module, &request, links_of(process));
 }
 
 typedef bool site_choice_fn(const struct probe_site *site);
@@ -264,20 +264,20 @@ static int attach_chosen(struct traced_process *process, const struct module *mo
 static int attach_sites(struct traced_process *process, const struct module *module,
 			const struct probe_plan *plan)
 {
-	bool gated = gated_defer(process, module);
+	bool gated = gated_has(process, module);
 	int err = attach_chosen(process, module, plan, gated ? is_map_site : is_any_site);
 
 	return err ? err : attach_hooks(process, module, plan);
 }
 
-/* Modules that can have no gates after all are probed as usual. */
+/* What is not served by gates is probed as usual. */
 static int commit_gates(struct traced_process *process)
 {
 	const struct module *module;
 	int err = 0;
 
 	while (!err && (module = gated_place(process)))
-		err = attach_chosen(process, module, module->plan, is_heap_site);
+		err = attach_sites(process, module, module->plan);
 	return err;
 }
 
@@ -311,7 +311,7 @@ static int attach_module(struct traced_process *process, const struct module *mo
 	if (process->shared) {
 		err = attach_shared(process, module, plan, &placed_ns);
 	} else {
-		err = attach_sites(process, module, plan);
+		err = gated_defer(process, module) ? 0 : attach_sites(process, module, plan);
 		placed_ns = clock_now_ns();
 	}
 	if (!plan->site_count)
@@ -346,14 +346,11 @@ int probes_commit(struct traced_process *process)
 
 int probes_after_exec(struct traced_process *process)
 {
+	const struct module *module;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < process->gated.count; i++) {
-		const struct module *module = gated_module_of(process, i);
-
+	while (!err && (module = gated_drop(process)))
 		err = attach_chosen(process, module, module->plan, is_heap_site);
-	}
-	gated_forget(process);
 	return err;
 }
 
