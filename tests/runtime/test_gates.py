@@ -255,6 +255,22 @@ def test_killed_tracer(attach, options):
         assert steady.quit() == 0
 
 
+def test_second_copy_of_a_library(attach):
+    """dlmopen loads the C library again: that one, and all later ones, are probed."""
+    with Steady(command=[target("loader")]) as steady:
+        steady.tell("w\n")
+        with attach(steady.pid, options=gated()) as tracer:
+            steady.tell("w\n")
+            steady.tell(f"n {target('libplugin.so')}\n")
+            tracer.wait_for("libc.so", "malloc+")
+            steady.tell(f"n {target('libplugin.so')}\n")
+            result = tracer.stop()
+        assert lines_of_gates(result)
+        functions = result.process.sums(result.process.function)
+        assert functions["t_plugin"]["allocations"] > 0, functions
+        assert result.process["losses"]["gap_ns"] > 0
+
+
 def test_two_tracers(attach):
     """Gates are not placed over the probes of another tracer."""
     with start() as steady:

@@ -10,8 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "gate/area.h"
-#include "gate/memory.h"
+#include "gate/place/area.h"
+#include "gate/place/memory.h"
 #include "gate/template.h"
 
 #define GATE_ALIGNMENT 64 /* of a gate's code: a cache line */

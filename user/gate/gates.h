@@ -17,7 +17,7 @@
 
 #include "arch/gate.h"
 #include "base/error.h"
-#include "gate/place.h"
+#include "gate/place/place.h"
 #include "stub/abi.h"
 
 #define GATES_NO_OTHER SIZE_MAX

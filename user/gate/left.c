@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gate/area.h"
-#include "gate/layout.h"
-#include "gate/memory.h"
-#include "gate/place.h"
+#include "gate/place/area.h"
+#include "gate/place/layout.h"
+#include "gate/place/memory.h"
+#include "gate/place/place.h"
 #include "os/process/maps.h"
 #include "os/process/procfs.h"
 

@@ -29,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gate/area.h"
-#include "gate/place.h"
+#include "gate/place/area.h"
+#include "gate/place/place.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "tests/unit/sweep.h"

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "gate/area.h"
+#include "gate/place/area.h"
 
 #define MIB      (1ULL << 20)
 #define GIB      (1ULL << 30)

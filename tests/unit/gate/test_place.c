@@ -406,7 +406,7 @@ int main(void)
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "gate/place.h"
+#include "gate/place/place.h"
 
 static void test_other_architectures_are_refused(void **state)
 {

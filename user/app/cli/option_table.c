@@ -43,7 +43,8 @@ static const struct option_row option_rows[] = {
 	 "sample allocations, one per BYTES allocated on\naverage; totals are estimates",
 	 set_sample},
 	{'\0', GROUP_RECORD, "gates", "auto|always|never",
-	 "sample in the process, without a trap for each\ncall (auto: where it is possible)", set_gates},
+	 "sample in the process, without a trap for each\ncall (auto: where it is possible)",
+	 set_gates},
 	{'\0', GROUP_RECORD, "max-overhead", "PERCENT",
 	 "sample so that tracing takes at most PERCENT of\nthe traced programs' CPU time, 0.1 to "
 	 "100",

@@ -27,6 +27,7 @@ struct gated_module {
 	const struct module *module;
 	struct gates *gates; /* NULL until they are placed */
 	bool started;
+	bool copied;                     /* it is also mapped elsewhere */
 	const struct probe_site **sites; /* of its functions, in the order of the gates */
 	size_t count;
 	uint64_t low, high; /* of its mappings */
@@ -409,8 +410,7 @@ const struct module *gated_place(struct traced_process *process)
 	return module;
 }
 
-static const struct gated_module *find(const struct traced_process *process,
-				       const struct module *module)
+static struct gated_module *find(const struct traced_process *process, const struct module *module)
 {
 	for (size_t i = 0; i < process->gated.count; i++)
 		if (process->gated.items[i]->module == module)
@@ -451,10 +451,21 @@ int gated_attach(const struct traced_process *process, const struct module *modu
 	const struct gated_module *gated = find(process, module);
 	int err;
 
-	if (!gated || !gated->gates)
+	if (!gated || !gated->gates || gated->copied)
 		return prober_attach(process->prober, request, links);
 	err = attach_part(process, gated, request, false, links);
 	return err ? err : attach_part(process, gated, request, true, links);
+}
+
+bool gated_finds_copy(struct traced_process *process, const struct module *module, uint64_t address)
+{
+	struct gated_module *gated = find(process, module);
+
+	if (!gated || !gated->gates || gated->copied ||
+	    (address >= gated->low && address < gated->high))
+		return false;
+	gated->copied = true;
+	return true;
 }
 
 bool gated_has(const struct traced_process *process, const struct module *module)

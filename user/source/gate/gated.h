@@ -36,6 +36,11 @@ const struct module *gated_place(struct traced_process *process);
 int gated_attach(const struct traced_process *process, const struct module *module,
 		 const struct probe_request *request, struct probe_links *links);
 
+/* Returns true, once, if a module with gates has another copy at that address (dlmopen). That one
+ * is to be probed: gated_attach() then places probes in the module's file. */
+bool gated_finds_copy(struct traced_process *process, const struct module *module,
+		      uint64_t address);
+
 /* Returns true if the module's heap functions have gates, or wait for them. */
 bool gated_has(const struct traced_process *process, const struct module *module);
 

@@ -35,6 +35,14 @@ int gated_attach(const struct traced_process *process, const struct module *modu
 	return prober_attach(process->prober, request, links);
 }
 
+bool gated_finds_copy(struct traced_process *process, const struct module *module, uint64_t address)
+{
+	(void)process;
+	(void)module;
+	(void)address;
+	return false;
+}
+
 bool gated_has(const struct traced_process *process, const struct module *module)
 {
 	(void)process;

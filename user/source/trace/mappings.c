@@ -11,7 +11,7 @@
 #include "os/file/descriptors.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "gate/layout.h"
+#include "gate/place/layout.h"
 #include "os/file/regular.h"
 #include "os/process/maps.h"
 #include "os/process/proc.h"
@@ -87,7 +87,13 @@ static int deliver_mapping(struct traced_process *process, const struct delivere
 	err = traced_process_deliver(process, &event);
 	if (err || !plan)
 		return err;
-	err = deliver_wrappers(process, plan, mapping, time_ns);
+	if (gated_finds_copy(process, module, mapping->start)) {
+		err = probes_attach_copy(process, module);
+		if (time_ns)
+			process->gap_ns += clock_now_ns() - time_ns;
+	}
+	if (!err)
+		err = deliver_wrappers(process, plan, mapping, time_ns);
 	process->ops->verify(process, module, mapping);
 	return err;
 }

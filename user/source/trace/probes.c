@@ -344,6 +344,11 @@ int probes_commit(struct traced_process *process)
 	return err == -ENOMEM ? err : 0;
 }
 
+int probes_attach_copy(struct traced_process *process, const struct module *module)
+{
+	return attach_chosen(process, module, module->plan, is_any_site);
+}
+
 int probes_after_exec(struct traced_process *process)
 {
 	const struct module *module;

@@ -22,6 +22,9 @@ int probes_attach(struct traced_process *process, struct module *module);
 /* Probes a module that may be mapped later. Returns the same as probes_attach(). */
 int probes_attach_ahead(struct traced_process *process, struct module *module);
 
+/* A module with gates is also mapped elsewhere: probes its functions there. Returns 0 or -errno. */
+int probes_attach_copy(struct traced_process *process, const struct module *module);
+
 /* The process has executed another program, where nothing is left of its gates: probes their
  * functions instead. Returns 0 or -errno. */
 int probes_after_exec(struct traced_process *process);

@@ -5,16 +5,16 @@
  * private mapping of a sealed memfd, so that uprobes can be placed in it, and it is written from
  * outside of the process.
  */
-#ifndef MTRACE_GATE_IMAGE_H
-#define MTRACE_GATE_IMAGE_H
+#ifndef MTRACE_GATE_PLACE_IMAGE_H
+#define MTRACE_GATE_PLACE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "gate/layout.h"
-#include "gate/pages.h"
+#include "gate/place/layout.h"
+#include "gate/place/pages.h"
 #include "os/ptrace/remote_call.h"
 
 /*

@@ -5,8 +5,8 @@
  * before other processes. (Both are best effort: they need CAP_SYS_RESOURCE and CAP_SYS_NICE.) It
  * does not help if the helper itself is killed, for example with its whole cgroup (cgroup.kill).
  */
-#ifndef MTRACE_GATE_HELPER_H
-#define MTRACE_GATE_HELPER_H
+#ifndef MTRACE_GATE_PLACE_HELPER_H
+#define MTRACE_GATE_PLACE_HELPER_H
 
 #include <stddef.h>
 

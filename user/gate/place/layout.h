@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What gates map into a process, and where. */
-#ifndef MTRACE_GATE_LAYOUT_H
-#define MTRACE_GATE_LAYOUT_H
+#ifndef MTRACE_GATE_PLACE_LAYOUT_H
+#define MTRACE_GATE_PLACE_LAYOUT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * has there, and continues behind it, in the middle of the jump (kernel/events/uprobes.c). It
  * places none in pages of another file.
  */
-#ifndef MTRACE_GATE_PAGES_H
-#define MTRACE_GATE_PAGES_H
+#ifndef MTRACE_GATE_PLACE_PAGES_H
+#define MTRACE_GATE_PLACE_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "gate/layout.h"
-#include "gate/patch.h"
+#include "gate/place/layout.h"
+#include "gate/place/patch.h"
 #include "os/ptrace/remote_call.h"
 
 /* Neighbouring pages. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "gate/inside.h"
+#include "gate/place/inside.h"
 
 #include <errno.h>
 #include <stdlib.h>

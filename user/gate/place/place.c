@@ -6,7 +6,7 @@
  * Removal restores the jumps in its first stop: from then on no thread enters the code, and the
  * later tries only wait for those that are in it.
  */
-#include "gate/place.h"
+#include "gate/place/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gate/helper.h"
-#include "gate/inside.h"
+#include "gate/place/helper.h"
+#include "gate/place/inside.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 #include "os/ptrace/freeze.h"

@@ -3,8 +3,8 @@
  * Finds free address space for the code and data of gates (gate/place.h), near the functions that
  * have the gates: jumps, and operands relative to the instruction pointer, reach 2 GiB.
  */
-#ifndef MTRACE_GATE_AREA_H
-#define MTRACE_GATE_AREA_H
+#ifndef MTRACE_GATE_PLACE_AREA_H
+#define MTRACE_GATE_PLACE_AREA_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef MTRACE_GATE_MEMORY_H
-#define MTRACE_GATE_MEMORY_H
+#ifndef MTRACE_GATE_PLACE_MEMORY_H
+#define MTRACE_GATE_PLACE_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>

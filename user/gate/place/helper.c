@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "gate/helper.h"
+#include "gate/place/helper.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds out whether stopped threads execute code, or may continue in it. */
-#ifndef MTRACE_GATE_INSIDE_H
-#define MTRACE_GATE_INSIDE_H
+#ifndef MTRACE_GATE_PLACE_INSIDE_H
+#define MTRACE_GATE_PLACE_INSIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

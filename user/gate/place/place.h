@@ -14,8 +14,8 @@
  * pointers that a program keeps elsewhere than on the stacks of its threads, such as the stacks of
  * coroutines that a signal handler has switched.
  */
-#ifndef MTRACE_GATE_PLACE_H
-#define MTRACE_GATE_PLACE_H
+#ifndef MTRACE_GATE_PLACE_PLACE_H
+#define MTRACE_GATE_PLACE_PLACE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "gate/image.h"
-#include "gate/patch.h"
+#include "gate/place/image.h"
+#include "gate/place/patch.h"
 
 struct gate_stop {
 	uint64_t stopped_ns; /* how long the process was stopped, all tries together */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A jump over the first bytes of a function. */
-#ifndef MTRACE_GATE_PATCH_H
-#define MTRACE_GATE_PATCH_H
+#ifndef MTRACE_GATE_PLACE_PATCH_H
+#define MTRACE_GATE_PLACE_PATCH_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "gate/memory.h"
+#include "gate/place/memory.h"
 
 #include <errno.h>
 #include <unistd.h>

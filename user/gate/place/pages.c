@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "gate/pages.h"
+#include "gate/place/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "gate/area.h"
-#include "gate/memory.h"
+#include "gate/place/area.h"
+#include "gate/place/memory.h"
 #include "os/process/maps.h"
 #include "os/process/procfs.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "gate/image.h"
+#include "gate/place/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "gate/memory.h"
+#include "gate/place/memory.h"
 #include "os/process/procfs.h"
 
 #define DELETED " (deleted)"

@@ -5,7 +5,7 @@
  * a stack keeps 8 GiB below it, and the heap 1 GiB above it, and less only if nothing else is in
  * reach.
  */
-#include "gate/area.h"
+#include "gate/place/area.h"
 
 #include <errno.h>
 #include <stdbool.h>
