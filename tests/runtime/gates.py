@@ -43,6 +43,21 @@ def code_of(pid):
     return code
 
 
+def changed_bytes(pid, name, known):
+    """How many bytes of code differ from the file, in mappings of a library that are not known."""
+    changed = 0
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for words in mappings(pid):
+            if "x" in words[1] and name in words[-1] and words[0] not in known:
+                first, last = (int(word, 16) for word in words[0].split("-"))
+                memory.seek(first)
+                code = memory.read(last - first)
+                with open(words[-1].strip(), "rb") as file:
+                    file.seek(int(words[2], 16))
+                    changed += sum(a != b for a, b in zip(code, file.read(len(code))))
+    return changed
+
+
 def assert_code(pid, code):
     """Probes are removed asynchronously: poll until the code is the same as before."""
     deadline = time.monotonic() + harness.TIMEOUT

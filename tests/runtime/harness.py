@@ -247,7 +247,9 @@ def children(pid):
 
 
 def libc_code(pid):
-    """The code of libc that a process has mapped; None without libc."""
+    """The code of libc that a process has mapped; None without libc. Pages that gates have moved
+    away and back may be mappings of their own."""
+    code = b""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, \
             open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in maps:
@@ -255,8 +257,8 @@ def libc_code(pid):
             if "x" in words[1] and len(words) > 5 and "libc.so" in words[5]:
                 start, end = (int(word, 16) for word in words[0].split("-"))
                 memory.seek(start)
-                return memory.read(end - start)
-    return None
+                code += memory.read(end - start)
+    return code or None
 
 
 def await_libc_code(pid, before):

@@ -16,8 +16,8 @@ import harness
 import pytest
 
 from gates import (assert_bounds, assert_code, assert_exact, assert_gated, assert_sound,
-                   assert_unharmed, assert_untouched, code_of, gated, has_gates, lines_of_gates,
-                   of_target, start, trace)
+                   assert_unharmed, assert_untouched, changed_bytes, code_of, gated, has_gates,
+                   lines_of_gates, mappings, of_target, start, trace)
 from harness import Steady, target
 from machine import need
 from report import difference
@@ -255,14 +255,32 @@ def test_killed_tracer(attach, options):
         assert steady.quit() == 0
 
 
+def test_first_thread_exits(attach):
+    """Then probes serve the process."""
+    with Steady(command=[target("loader")]) as steady:
+        old = steady.tell("w\n")
+        with attach(steady.pid, options=gated()) as tracer:
+            steady.tell("w\n")
+            steady.tell("l\n")
+            tracer.wait_for("its first thread has exited")
+            assert not has_gates(steady.pid)
+            new = steady.tell("w\n")
+            result = tracer.stop()
+        assert_exact(result.process, difference(new, old))
+
+
 def test_second_copy_of_a_library(attach):
     """dlmopen loads the C library again: that one, and all later ones, are probed."""
     with Steady(command=[target("loader")]) as steady:
         steady.tell("w\n")
         with attach(steady.pid, options=gated()) as tracer:
             steady.tell("w\n")
+            first = {words[0] for words in mappings(steady.pid)}
             steady.tell(f"n {target('libplugin.so')}\n")
-            tracer.wait_for("libc.so", "malloc+")
+            probes = [0, 0]
+            while probes[-1] < len(FUNCTIONS) or probes[-1] != probes[-2]:
+                assert tracer.process.poll() is None
+                probes.append(changed_bytes(steady.pid, "libc.so", first))
             steady.tell(f"n {target('libplugin.so')}\n")
             result = tracer.stop()
         assert lines_of_gates(result)

@@ -3,16 +3,21 @@
 
 #include "base/log.h"
 #include "os/process/proc.h"
+#include "source/gate/gated.h"
 #include "source/trace/probes.h"
 #include "symbol/elf/module_table.h"
 
 int leader_lost(struct traced_process *process, struct shared_probes *shared)
 {
+	bool gated = process->gated.count != 0;
+	uint64_t began_ns = clock_now_ns();
 	struct module *module;
 	int err = 0;
 
 	if (process->shared || process->config->scope != SCOPE_NAMED)
 		return 0;
+	/* The probes of gates are for this process alone. */
+	gated_remove(process);
 	process->shared = shared;
 	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
 		if (map64_get(&process->attached, id) != MAP64_NONE)
@@ -23,6 +28,8 @@ int leader_lost(struct traced_process *process, struct shared_probes *shared)
 		return err;
 	process->leader_exited = true;
 	process->shared_ns = clock_now_ns();
+	if (gated)
+		process->gap_ns += process->shared_ns - began_ns;
 	shared->leader_exited++;
 	log_info("process %d: its first thread has exited; its probes are now in every process",
 		 (int)process->pid);
