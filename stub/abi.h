@@ -25,7 +25,7 @@
 /* Multiplicative hashing (Knuth, The Art of Computer Programming, 6.4) of the lower 32 bits. */
 #define STUB_HASH 0x9e3779b1
 
-/* The stack of a gate's own frame: bpf/abi.h has the same number. */
+/* Bytes of a gate's frame: bpf/abi.h has the same number (GATE_FRAME). */
 #define STUB_FRAME 72
 
 #define STUB_COPY_MAX 64 /* room for the copy of the displaced instructions */
@@ -59,8 +59,8 @@ struct stub_data {
 	uint32_t line_count; /* lines of the set, a power of two */
 	uint32_t range_count;
 	uint32_t pad[7];
-	/* Code that is no program: the gates and the functions that have gates. A call from there
-	 * is part of another call. */
+	/* Code that is not the program's: the gates and the functions that have gates. A call from
+	 * there is part of another call. */
 	struct stub_range ranges[STUB_RANGES];
 };
 

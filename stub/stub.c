@@ -13,6 +13,8 @@
 #include "stub/abi.h"
 #include "bpf/abi.h"
 
+_Static_assert(STUB_FRAME == GATE_FRAME, "the probe program finds the caller behind the frame");
+
 #define SLOT_OF(data, thread)                                   \
 	((struct stub_slot *)((char *)(data) + STUB_SLOTS_AT) + \
 	 ((uint32_t)(thread)*STUB_HASH >> (32 - STUB_SLOT_BITS)))
