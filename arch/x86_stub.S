@@ -179,29 +179,28 @@
 8:	return_result
 .endm
 
-.macro allocating name, size, register
-	fast_path \name, \size, \register
-	charge \name, \size
-	call 3b
-	called
+/* Put the block into rsi, after the call. */
+.macro block_is_result
 	mov %rax, %rsi
-	keep \name
-	describe \name, probe, , , data1, data2, base1
 .endm
-
 /* posix_memalign: the result is 0 or an error number, and the block is where the first argument
  * points to. */
-.macro allocating_stored name, size, register
-	fast_path \name, \size, \register
-	charge \name, \size
-	call 3b
-	called
+.macro block_is_stored
 	xor %esi, %esi
 	test %eax, %eax
 	jne 1f
 	mov ARGUMENTS(%rsp), %rsi
 	mov (%rsi), %rsi
-1:	keep \name
+1:
+.endm
+
+.macro allocating name, size, register, block
+	fast_path \name, \size, \register
+	charge \name, \size
+	call 3b
+	called
+	\block
+	keep \name
 	describe \name, probe, , , data1, data2, base1
 .endm
 
@@ -222,7 +221,7 @@
 	jne 7f
 	restore_arguments
 	jmp 6b
-7:	mov %rax, %rsi
+7:	block_is_result
 	keep \name
 	describe \name, probe, , other, data1, data2, base1
 .endm
@@ -297,10 +296,10 @@
 
 	.text
 /* In the order of enum stub_kind. */
-	allocating gate_size_first, size_first, %rdi
-	allocating gate_size_second, size_second, %rsi
-	allocating_stored gate_size_third, size_third, %rdx
-	allocating gate_count_size, size_product, %rax
+	allocating gate_size_first, size_first, %rdi, block_is_result
+	allocating gate_size_second, size_second, %rsi, block_is_result
+	allocating gate_size_third, size_third, %rdx, block_is_stored
+	allocating gate_count_size, size_product, %rax, block_is_result
 	allocating_other gate_new, size_first, %rdi, 0
 	allocating_other gate_new_aligned, size_first, %rdi, 1
 	reallocating gate_realloc, size_second

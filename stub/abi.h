@@ -59,8 +59,8 @@ struct stub_data {
 	uint32_t line_count; /* lines of the set, a power of two */
 	uint32_t range_count;
 	uint32_t pad[7];
-	/* Code that is not the program's: the gates and the functions that have gates. A call from
-	 * there is part of another call. */
+	/* The gates, and the functions that have gates: a call from there is nested in another
+	 * call. */
 	struct stub_range ranges[STUB_RANGES];
 };
 

@@ -50,7 +50,7 @@ static uint64_t minus_log2(uint64_t x)
 	return ((uint64_t)(zeros + 1) << LOG_BITS) - log;
 }
 
-/* The distance to the next hit: -mean * ln(u), where u is uniform between 0 and 1. */
+/* The number of bytes before the next hit: -mean * ln(u), with u uniform between 0 and 1. */
 static uint64_t draw(uint64_t *random, uint64_t mean)
 {
 	uint64_t log = minus_log2(next_random(random) | 1);

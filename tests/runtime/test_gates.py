@@ -306,7 +306,7 @@ def test_two_tracers(attach):
 
 @pytest.mark.parametrize("options", [gated(), ()])
 def test_gates_in_use(attach, options):
-    """A second tracer says that it cannot trace the process, and leaves the gates alone."""
+    """A second tracer says that it cannot trace the process, and does not touch the gates."""
     with start() as steady:
         before = steady.tell()
         with attach(steady.pid, options=gated()) as tracer:

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "gate/place/area.h"
+#include "gate/place/image.h"
 #include "gate/place/memory.h"
 #include "gate/template.h"
 
@@ -211,14 +211,7 @@ const struct gate_stop *gates_stop(const struct gates *gates)
 
 int gates_open_code(const struct gates *gates)
 {
-	uint64_t start = gates->image.address, end = start + gates->image.code_size;
-	char path[96];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)gates->pid,
-		 start, end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return gate_image_open(gates->pid, &gates->image);
 }
 
 uint64_t gates_probe(const struct gates *gates, size_t function, int number)
@@ -245,13 +238,10 @@ static int access_field(const struct gates *gates, size_t offset, void *field, s
 			bool write)
 {
 	uint64_t address = gates->image.address + gates->image.code_size + offset;
-	char path[32];
-	int memory, err;
+	int memory = gate_memory_open(gates->pid, write ? O_RDWR : O_RDONLY), err;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)gates->pid);
-	memory = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	if (memory < 0)
-		return -errno;
+		return memory;
 	err = write ? gate_memory_write(memory, address, field, size)
 		    : gate_memory_read(memory, address, field, size);
 	close(memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The gates of one module in one process: which functions have one, the code that their jumps lead
- * to, and the data by which that code samples calls (stub/abi.h).
+ * The gates of a module in a process: the functions, the code that their jumps lead to, and the
+ * data of that code (stub/abi.h).
  *
  * A call is sampled after it has returned to its gate, which then passes a probe site: a nop in the
  * mapped code, where the caller of these functions can place a uprobe. bpf/abi.h (GATE_FRAME) says

@@ -3,18 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "gate/place/area.h"
-#include "gate/place/layout.h"
+#include "gate/place/image.h"
 #include "gate/place/memory.h"
 #include "gate/place/place.h"
 #include "os/process/maps.h"
-#include "os/process/procfs.h"
 
 /* More than any gates need. */
 #define PARKING_MAX (1024 * GATE_PAGE)
@@ -53,17 +50,14 @@ static struct gate_image image_of(const struct proc_maps *maps, size_t i)
 	return image;
 }
 
-static int read_code(pid_t pid, const struct gate_image *image, const char *name, off_t offset,
-		     uint8_t *ret_bytes)
+/* Reads the code from an open file, or from memory, and closes it. */
+static int read_code(int file, uint64_t offset, const struct gate_image *image, uint8_t *ret_bytes)
 {
-	char path[PROCFS_PATH_SIZE];
-	int file, err;
+	int err;
 
-	procfs_path(path, pid, name);
-	file = open(path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
-		return -errno;
-	err = gate_memory_read(file, (uint64_t)offset, ret_bytes, image->code_size);
+		return file;
+	err = gate_memory_read(file, offset, ret_bytes, image->code_size);
 	close(file);
 	return err;
 }
@@ -72,15 +66,12 @@ static int read_code(pid_t pid, const struct gate_image *image, const char *name
 static int is_probed(pid_t pid, const struct gate_image *image)
 {
 	uint8_t *memory = malloc(image->code_size), *file = malloc(image->code_size);
-	char name[64];
 	int result = memory && file ? 0 : -ENOMEM;
 
-	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, image->address,
-		 image->address + image->code_size);
 	if (!result)
-		result = read_code(pid, image, name, (off_t)image->code_offset, file);
+		result = read_code(gate_image_open(pid, image), image->code_offset, image, file);
 	if (!result)
-		result = read_code(pid, image, "mem", (off_t)image->address, memory);
+		result = read_code(gate_memory_open(pid, O_RDONLY), image->address, image, memory);
 	if (!result)
 		result = memcmp(memory, file, image->code_size) != 0;
 	free(memory);

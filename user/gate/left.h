@@ -11,7 +11,7 @@
 #include "base/error.h"
 
 /*
- * Removes gates that nobody uses: their probe sites are not probed. Gates in use are left alone.
+ * Removes gates that nobody uses: their probe sites are not probed. Gates in use are not touched.
  * `pid` is a living thread. Returns 0; -EBUSY if gates are in use or could not be removed; or
  * another -errno. Sets *err.
  */

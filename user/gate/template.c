@@ -29,8 +29,8 @@ struct gate_layout gate_layout_of(enum stub_kind kind)
 	};
 }
 
-/* Adds to a constant of the code. Offset 0 stands for a constant that the template does not
- * have. */
+/* Adds to a constant in the code. Does nothing for offset 0: then the template has no such
+ * constant. */
 static void add_to(uint8_t *code, uint32_t offset, uint64_t value)
 {
 	uint64_t constant;

@@ -34,6 +34,7 @@
 #include "os/process/maps.h"
 #include "os/process/proc.h"
 #include "tests/unit/sweep.h"
+#include "tests/unit/child.h"
 
 #define FUNCTIONS    4
 #define THREADS_MAX  100
@@ -50,7 +51,7 @@ struct gate_board {
 	volatile uint64_t counts[THREADS_MAX];
 	volatile uint64_t errors;
 	volatile uint64_t data; /* the address of the gates' data */
-	volatile uint64_t seen; /* words of it that are not 0 in a forked child */
+	volatile uint64_t seen; /* words that a forked child did not find wiped */
 	volatile bool in_handler;
 	volatile int threads;
 	volatile bool naps; /* the threads sleep between calls */
@@ -117,27 +118,9 @@ static inline void fresh_board(void)
 	assert_ptr_not_equal(board, MAP_FAILED);
 }
 
-static inline pid_t start(void (*run)(void))
-{
-	pid_t parent = getpid(), pid;
-
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == parent)
-		run();
-	_exit(0);
-}
-
 static inline void end(pid_t pid)
 {
-	int status;
-
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_kill(pid);
 	assert_int_equal(board->errors, 0);
 }
 
@@ -197,7 +180,7 @@ static inline pid_t start_threaded(int threads, bool naps)
 	fresh_board();
 	board->threads = threads;
 	board->naps = naps;
-	pid = start(call_in_threads);
+	pid = child_start(call_in_threads);
 	await_calls();
 	return pid;
 }
@@ -420,7 +403,7 @@ static inline pid_t start_in_handler(void)
 
 	fresh_board();
 	board->threads = 1;
-	pid = start(read_hidden_page);
+	pid = child_start(read_hidden_page);
 	while (!board->in_handler)
 		sched_yield();
 	return pid;

@@ -124,7 +124,7 @@ static void test_data_of_forked_child_is_zero(void **state)
 	(void)state;
 	fresh_board();
 	board->threads = THREADS;
-	pid = start(fork_when_told);
+	pid = child_start(fork_when_told);
 	await_calls();
 	prepare(&fixture, area_for(pid));
 	board->data = fixture.image.address + CODE_SIZE;
@@ -265,7 +265,7 @@ static void test_exited_leader(void **state)
 	(void)state;
 	fresh_board();
 	board->threads = 2;
-	pid = start(exit_leader);
+	pid = child_start(exit_leader);
 	while (state_of(pid) != 'Z')
 		sched_yield();
 	await_second_thread();
@@ -294,7 +294,7 @@ static void test_breakpoint_is_refused(void **state)
 
 	(void)state;
 	fresh_board();
-	pid = start((void (*)(void))pause);
+	pid = child_start((void (*)(void))pause);
 	prepare(&fixture, area_for(pid));
 	entry = fixture.patches[2].address;
 	poke(pid, entry, &breakpoint, 1);
@@ -320,7 +320,7 @@ static void test_occupied_address_is_refused(void **state)
 	assert_ptr_equal(mmap((void *)(uintptr_t)address, CODE_SIZE, PROT_READ,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 			 (void *)(uintptr_t)address);
-	pid = start((void (*)(void))pause);
+	pid = child_start((void (*)(void))pause);
 	munmap((void *)(uintptr_t)address, CODE_SIZE);
 	files = count_files(pid);
 	prepare(&fixture, address);
@@ -361,7 +361,7 @@ static void expect_refusal(void (*run)(void), int expected)
 
 	fresh_board();
 	board->threads = 1;
-	pid = start(run);
+	pid = child_start(run);
 	await_calls();
 	prepare(&fixture, area_for(pid));
 	assert_int_equal(place(pid, &fixture, &stop), expected);

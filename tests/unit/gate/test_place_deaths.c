@@ -154,7 +154,7 @@ static void test_exec_removes_gates(void **state)
 	(void)state;
 	fresh_board();
 	board->threads = 1;
-	pid = start(exec_when_told);
+	pid = child_start(exec_when_told);
 	await_calls();
 	prepare(&fixture, area_for(pid));
 	assert_int_equal(place(pid, &fixture, &stop), 0);
@@ -180,7 +180,7 @@ static void test_exec_meanwhile(void **state)
 		fresh_board();
 		board->threads = 1;
 		shared = board;
-		pid = start(exec_when_told);
+		pid = child_start(exec_when_told);
 		await_calls();
 		prepare(&fixture, area_for(pid));
 		waker = fork();

@@ -30,6 +30,7 @@
 #include "os/ptrace/freeze.h"
 #include "os/ptrace/remote_call.h"
 #include "os/ptrace/tracee.h"
+#include "tests/unit/child.h"
 
 #define ROUNDS     20
 #define AREA_SIZE  8192
@@ -102,26 +103,13 @@ static inline void fresh_board(void)
 
 static inline pid_t start(void (*run)(void))
 {
-	pid_t parent = getpid(), pid;
-
 	fresh_board();
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() == parent)
-		run();
-	_exit(0);
+	return child_start(run);
 }
 
 static inline void end(pid_t pid)
 {
-	int status;
-
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	child_kill(pid);
 	assert_int_equal(board->errors, 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * System calls in threads that wait in system calls of their own, with and without signals: the
+ * Remote system calls in threads that are blocked in system calls, with and without signals: the
  * child checks what its calls return and which signals it gets.
  */
 #if defined(__x86_64__)

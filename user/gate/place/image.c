@@ -15,9 +15,10 @@
 #include "gate/place/memory.h"
 #include "os/process/procfs.h"
 
-#define DELETED " (deleted)"
-#define SEALS   (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
-#define NO_FILE (-1)
+#define DELETED   " (deleted)"
+#define SEALS     (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL)
+#define NO_FILE   (-1)
+#define LINK_SIZE 64
 
 /* From headers that are newer than some C libraries: linux/memfd.h, asm-generic/mman-common.h */
 #define CREATE_EXECUTABLE 0x10U /* MFD_EXEC */
@@ -246,15 +247,31 @@ int gate_image_unmap(struct remote_thread *remote, const struct gate_image *imag
 	return remote_munmap(remote, image->address, image->code_size + image->data_size);
 }
 
-/* One link, because a process may have very many mappings. */
+/* The link to what is mapped there: one link, because a process may have very many mappings. */
+static void code_link(const struct gate_image *image, char name[LINK_SIZE])
+{
+	snprintf(name, LINK_SIZE, "map_files/%" PRIx64 "-%" PRIx64, image->address,
+		 image->address + image->code_size);
+}
+
 bool gate_image_is_mapped(pid_t pid, const struct gate_image *image)
 {
-	char name[64], *target = NULL;
+	char name[LINK_SIZE], *target = NULL;
 	bool mapped;
 
-	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, image->address,
-		 image->address + image->code_size);
+	code_link(image, name);
 	mapped = !procfs_read_link(pid, name, &target) && is_gate_link(target);
 	free(target);
 	return mapped;
+}
+
+int gate_image_open(pid_t pid, const struct gate_image *image)
+{
+	char path[PROCFS_PATH_SIZE], name[LINK_SIZE];
+	int file;
+
+	code_link(image, name);
+	procfs_path(path, pid, name);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	return file < 0 ? -errno : file;
 }

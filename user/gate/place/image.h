@@ -28,5 +28,8 @@ int gate_image_map(struct remote_thread *remote, int memory, const struct gate_i
 int gate_image_unmap(struct remote_thread *remote, const struct gate_image *image);
 /* Returns true if the process has such code at that address; false also if it has exited. */
 bool gate_image_is_mapped(pid_t pid, const struct gate_image *image);
+/* Opens the file of the code that is mapped there, for reading and for probes. Returns a descriptor
+ * or -errno. */
+int gate_image_open(pid_t pid, const struct gate_image *image);
 
 #endif

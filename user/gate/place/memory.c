@@ -2,7 +2,20 @@
 #include "gate/place/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
+
+#include "os/process/procfs.h"
+
+int gate_memory_open(pid_t pid, int flags)
+{
+	char path[PROCFS_PATH_SIZE];
+	int memory;
+
+	procfs_path(path, pid, "mem");
+	memory = open(path, flags | O_CLOEXEC);
+	return memory < 0 ? -errno : memory;
+}
 
 static int transfer_result(ssize_t done)
 {

@@ -129,6 +129,21 @@ static int park_and_read(struct gate_runs *runs, pid_t pid, const struct proc_ma
 	return code;
 }
 
+/* Returns true if the file has the instructions that were copied into the gate. */
+static bool has_original(const struct gate_runs *runs, const struct gate_patch *patch)
+{
+	const struct gate_run *run;
+
+	vec_each (run, &runs->list) {
+		uint64_t at = patch->address - run->address, left = run->size - at;
+
+		if (at < run->size)
+			return !memcmp(run->bytes + at, patch->original,
+				       left < patch->displaced ? left : patch->displaced);
+	}
+	return false;
+}
+
 int gate_runs_find(struct gate_runs *runs, pid_t pid, const struct gate_image *image,
 		   const struct gate_patch *patches, size_t count, struct error *err)
 {
@@ -139,6 +154,8 @@ int gate_runs_find(struct gate_runs *runs, pid_t pid, const struct gate_image *i
 		code = find_runs(runs, &maps, patches, count);
 	if (!code)
 		code = park_and_read(runs, pid, &maps, image);
+	for (size_t i = 0; !code && i < count; i++)
+		code = has_original(runs, &patches[i]) ? 0 : -ENOTSUP;
 	proc_maps_free(&maps);
 	if (code == -ENOTSUP)
 		return error_set(err, code,

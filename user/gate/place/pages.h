@@ -48,8 +48,8 @@ int gate_runs_find_replaced(struct gate_runs *runs, pid_t pid, const struct gate
 void gate_runs_free(struct gate_runs *runs);
 
 /*
- * In a stop: returns 0 if the memory has the bytes of the file; -EBUSY with a message if not:
- * another tool has changed the code, or probes it. `memory` is a descriptor of /proc/PID/mem.
+ * For a stopped process: returns 0 if the code in memory is that of the file. Otherwise another
+ * tool has changed or probed it: -EBUSY, with a message. `memory` is a descriptor of /proc/PID/mem.
  */
 int gate_runs_check(const struct gate_runs *runs, int memory, pid_t pid, struct error *err);
 /* Writes the jumps into `bytes`. */

@@ -18,6 +18,7 @@
 
 #include "gate/place/helper.h"
 #include "gate/place/inside.h"
+#include "gate/place/memory.h"
 #include "os/process/proc.h"
 #include "os/process/procfs.h"
 #include "os/ptrace/freeze.h"
@@ -77,22 +78,12 @@ static int choose_thread(struct gate_try *try, struct freeze *freeze)
 	return -ESRCH;
 }
 
-static int open_memory(pid_t tid)
-{
-	char path[PROCFS_PATH_SIZE];
-	int memory;
-
-	procfs_path(path, tid, "mem");
-	memory = open(path, O_RDWR | O_CLOEXEC);
-	return memory < 0 ? -errno : memory;
-}
-
 static int begin(struct gate_try *try, struct freeze *freeze)
 {
 	int code = choose_thread(try, freeze);
 
 	if (!code)
-		try->memory = open_memory(try->thread);
+		try->memory = gate_memory_open(try->thread, O_RDWR);
 	if (!code && try->memory < 0)
 		code = try->memory;
 	return code ? error_set_errno(&try->reply->err, code, "cannot open the memory of %d",
@@ -186,7 +177,7 @@ static int place_stopped(struct gate_try *try, struct freeze *freeze)
 
 /* Removing. */
 
-/* Moves the program's pages back. Code that is no longer mapped (dlclose) is left alone. */
+/* Moves the program's pages back. Code that is no longer mapped (dlclose) is skipped. */
 static int restore_pages(const struct gate_try *try, struct remote_thread *remote)
 {
 	struct gate_runs runs = {0};

@@ -63,7 +63,7 @@ int remote_find_syscall(pid_t pid, uint64_t *ret_address);
  * Prepares calls in a stopped thread. *status is the status of its stop: PTRACE_EVENT_STOP, or one
  * for the delivery of a signal. It is updated by every call, for example if the process is stopped
  * by job control meanwhile: use it to continue the thread. `syscall` is the address that
- * remote_find_syscall() has returned. Changes nothing in the thread; there is nothing to free.
+ * remote_find_syscall() has returned. The thread is not modified, and there is nothing to free.
  *
  * Returns 0, or -errno with a message in *err: -EPERM if a seccomp filter or syscall user dispatch
  * could kill the thread; -EOPNOTSUPP if it executes 32-bit code, or if the kernel does not tell

@@ -64,28 +64,33 @@ static bool names_aligned(const struct probe_site *site)
 	return strstr(site->symbol, "align");
 }
 
-/* Which gate serves a function. Names that say "nothrow" are of operators that return NULL. */
+static const enum stub_kind stub_kinds[API_COUNT] = {
+	[API_MALLOC] = STUB_SIZE_FIRST,
+	[API_CALLOC] = STUB_COUNT_SIZE,
+	[API_REALLOC] = STUB_REALLOC,
+	[API_REALLOCARRAY] = STUB_REALLOC_COUNT,
+	[API_FREE] = STUB_FREE,
+	[API_POSIX_MEMALIGN] = STUB_SIZE_THIRD,
+	[API_ALIGNED_ALLOC] = STUB_SIZE_SECOND,
+	[API_VALLOC] = STUB_SIZE_FIRST,
+	[API_PVALLOC] = STUB_SIZE_FIRST,
+	[API_NEW] = STUB_NEW,
+	[API_NEW_ARRAY] = STUB_NEW,
+	[API_DELETE] = STUB_FREE,
+	[API_DELETE_ARRAY] = STUB_FREE,
+};
+
+/* Which gate serves a function. An operator whose name says "nothrow" returns NULL instead of
+ * throwing. */
 static enum stub_kind kind_of(const struct probe_site *site)
 {
-	switch (site->api) {
-	case API_CALLOC:
-		return STUB_COUNT_SIZE;
-	case API_REALLOC:
-		return STUB_REALLOC;
-	case API_REALLOCARRAY:
-		return STUB_REALLOC_COUNT;
-	case API_POSIX_MEMALIGN:
-		return STUB_SIZE_THIRD;
-	case API_ALIGNED_ALLOC:
-		return STUB_SIZE_SECOND;
-	case API_NEW:
-	case API_NEW_ARRAY:
-		if (strstr(site->symbol, "nothrow"))
-			return STUB_SIZE_FIRST;
-		return names_aligned(site) ? STUB_NEW_ALIGNED : STUB_NEW;
-	default:
-		return api_allocates(site->api) ? STUB_SIZE_FIRST : STUB_FREE;
-	}
+	enum stub_kind kind = stub_kinds[site->api];
+
+	if (kind != STUB_NEW)
+		return kind;
+	if (strstr(site->symbol, "nothrow"))
+		return STUB_SIZE_FIRST;
+	return names_aligned(site) ? STUB_NEW_ALIGNED : STUB_NEW;
 }
 
 /* The function that operator new calls instead of itself; GATES_NO_OTHER if there is none. */

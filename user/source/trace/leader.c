@@ -16,7 +16,7 @@ int leader_lost(struct traced_process *process, struct shared_probes *shared)
 
 	if (process->shared || process->config->scope != SCOPE_NAMED)
 		return 0;
-	/* The probes of gates are for this process alone. */
+	/* The probes of gates are in this process only. */
 	gated_remove(process);
 	process->shared = shared;
 	for (uint32_t id = 0; !err && (module = module_get(process->config->modules, id)); id++)
